@@ -150,7 +150,9 @@ def measured(
     """The best of some rounds for the bare processes and each engine, taken in turns."""
     function = FUNCTIONS[what]
     limits: dict[str, Any] = (
-        {"fresh": READER_MODULES, "worn": SHOULD_RECYCLE} if function is make_text else {}
+        {"preload": READER_MODULES, "should_recycle": SHOULD_RECYCLE}
+        if function is make_text
+        else {}
     )
     with ExitStack() as opened:
         by_itself = Bare(function, items)

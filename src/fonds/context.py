@@ -68,7 +68,10 @@ class Context:
     def open_readers(self, workers: int | None = None) -> Engine:
         """Processes that read documents, here or on the cluster of the settings."""
         return open_engine(
-            self.settings.engine, workers=workers, fresh=READER_MODULES, worn=SHOULD_RECYCLE
+            self.settings.engine,
+            workers=workers,
+            preload=READER_MODULES,
+            should_recycle=SHOULD_RECYCLE,
         )
 
     def with_stores(self, database: Database, blobs: Blobs) -> Context:

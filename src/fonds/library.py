@@ -165,8 +165,8 @@ class Library:
     def _runner(self, source: str | Registered) -> Runner:
         from fonds.source_runners import runner_of  # noqa: PLC0415 — reading starts 30 ms faster
 
-        found = self.sources.require(source) if isinstance(source, str) else source
-        return runner_of(found, self.sources)
+        source = self.sources.require(source) if isinstance(source, str) else source
+        return runner_of(source, self.sources)
 
     @cached_property
     def context(self) -> Context:
@@ -228,11 +228,11 @@ class Library:
         offset: int = 0,
         owner: UUID | None = None,
     ) -> list[RetrievalResult]:
-        """The best passages for a question, each with its citation; of codes the newest edition.
+        """The best passages for a query, with their citations; of codes the newest edition.
 
-        Words and vectors decide together, as far as there are vectors; `mode` insists on
-        `lexical`, `semantic` or `hybrid`. `owner`, here and below, is the user whose uploads may
-        be seen beside what is public.
+        Words and vectors are both used if there are vectors, unless `mode` is `lexical`,
+        `semantic` or `hybrid`. `owner`, here and below, is the user whose uploads are visible
+        next to public documents.
         """
         from fonds.search.retrieve import search  # noqa: PLC0415 — takes 90 ms
 
@@ -266,7 +266,7 @@ class Library:
         limit: int = 10,
         offset: int = 0,
     ) -> SearchPage:
-        """What `search` finds, with what the best documents could be filtered by, and counts."""
+        """As `search`, with facets of the best documents and their counts."""
         from fonds.search.retrieve import search_page  # noqa: PLC0415 — as above
 
         return search_page(
@@ -283,7 +283,7 @@ class Library:
     def resolve(
         self, citation: str, *, as_of: date | str | None = None, owner: UUID | None = None
     ) -> Resolution:
-        """What a citation, an id or another name leads to, in the edition of a day."""
+        """The document or passage of a citation, an id or an alias, in the edition of a day."""
         from fonds.search.resolve import resolve  # noqa: PLC0415 — as above
 
         return resolve(self.database, citation, as_of=_day(as_of), owner=owner)
@@ -302,13 +302,13 @@ class Library:
         return check_quote(self.context, cite, text, as_of=_day(as_of), owner=owner)
 
     def verify(self, name: str, *, owner: UUID | None = None) -> Verification:
-        """Make a document or passage again from the archived bytes, and compare each link."""
+        """Derive a document or passage again from the archived bytes, and compare each step."""
         from fonds.runs.verify import verify  # noqa: PLC0415 — takes 50 ms
 
         return verify(self.context, name, owner=owner)
 
     def sample(self, source: str, count: int) -> list[str]:
-        """Ids of some public documents of a source, by chance."""
+        """The ids of random public documents of a source."""
         from fonds.runs.verify import sample  # noqa: PLC0415 — as `verify`
 
         return sample(self.context, source, count)
@@ -320,7 +320,7 @@ class Library:
         return QueryEmbedder(self.database, self.settings)
 
     def normalize_queued(self, *, workers: int = 2) -> Drained:
-        """Make the texts that wait in the normalization queue, in processes of their own."""
+        """Normalize the queued texts, in processes of their own."""
         from fonds.runs.normalization import drain  # noqa: PLC0415 — imports all patterns of citations
 
         with self.readers(workers) as engine:
@@ -333,7 +333,7 @@ class Library:
     def renormalize(
         self, *, source: str | None = None, normalizer: str | None = None
     ) -> Renormalized:
-        """Make texts anew that an older normalizer made; nothing is fetched."""
+        """Normalize texts again that another version of a normalizer made; nothing is fetched."""
         from fonds.runs.normalization import renormalize  # noqa: PLC0415 — as above
 
         return renormalize(self.context, source=source, normalizer=normalizer)
@@ -369,7 +369,7 @@ class Library:
 
     @contextmanager
     def worker_resources(self, *, stop: Event | None = None) -> Iterator[WorkerResources]:
-        """What a worker on uploads works with; `stop` ends it soon."""
+        """The resources of an upload worker; `stop` ends its work soon."""
         from fonds.uploads.resources import WorkerResources  # noqa: PLC0415 — takes 20 ms
 
         with self.readers() as engine:
@@ -380,30 +380,32 @@ class Library:
     def document(
         self, name: str, *, owner: UUID | None = None, with_text: bool = True
     ) -> dict[str, Any]:
-        """A document by its id or any other name it goes by."""
-        columns = [each for each in documents.c if with_text or each.name not in _LONG_COLUMNS]
+        """A document by its id or an alias."""
+        columns = [
+            column for column in documents.c if with_text or column.name not in _LONG_COLUMNS
+        ]
         by_alias = select(document_aliases.c.document_id).where(document_aliases.c.alias == name)
-        named = (documents.c.id == name) | documents.c.id.in_(by_alias)
-        query = select(*columns).where(visible_to(owner), named)
+        matches = (documents.c.id == name) | documents.c.id.in_(by_alias)
+        query = select(*columns).where(visible_to(owner), matches)
         with self.database.read() as connection:
-            found = [row._asdict() for row in connection.execute(query.order_by(documents.c.id))]
-            exact = [row for row in found if row["id"] == name]
+            rows = [row._asdict() for row in connection.execute(query.order_by(documents.c.id))]
+            exact = [row for row in rows if row["id"] == name]
             if exact:
                 return exact[0]
-            units = {row["unit"] for row in found} - {None}
-            of_them = select(code_units.c.id).where(code_units.c.id.in_(units))
-            newest = set(connection.scalars(of_them.where(code_units.c.is_newest)))
-        current = [row for row in found if row["unit"] is None or row["unit"] in newest]
-        for best in (current, found):
-            if len(best) == 1:
-                return best[0]
-        if found:
-            names = ", ".join(row["id"] for row in found)
+            units = {row["unit"] for row in rows} - {None}
+            editions = select(code_units.c.id).where(code_units.c.id.in_(units))
+            newest = set(connection.scalars(editions.where(code_units.c.is_newest)))
+        current = [row for row in rows if row["unit"] is None or row["unit"] in newest]
+        for candidates in (current, rows):
+            if len(candidates) == 1:
+                return candidates[0]
+        if rows:
+            names = ", ".join(row["id"] for row in rows)
             raise UnknownDocumentError(f"{name!r} is the name of several documents: {names}")
         raise UnknownDocumentError(f"the library has no document {name!r}")
 
     def raw(self, document: Mapping[str, Any]) -> bytes:
-        """The bytes a document's text was made from; of a section, only its own are read."""
+        """The bytes of a document's text as published; of a section, only its own are read."""
         return read_reference(self.blobs, document["body_raw_path"] or document["raw_path"])
 
     def close(self) -> None:

@@ -1,9 +1,7 @@
-"""What is done when somebody asks for it by a command: runs, audits, queues.
+"""Commands of operators, claimed one at a time and carried out: runs, audits, queues.
 
-Commands taken up by whatever process has time, and done one after the other.
-
-All that is known of a command stands in its row: a process that is killed leaves a lease behind,
-and when that is over another takes the command up again. Every command may be repeated.
+All state of a command is in its row: when a process is killed, its lease expires, and another
+process claims the command again. So every command may be repeated.
 """
 
 from __future__ import annotations
@@ -38,21 +36,21 @@ from fonds.stores import leases
 from fonds.stores.database import Database
 from fonds.stores.tables import ingestion_tasks
 
-POLL: Final = 1.0
-"""Seconds between looks for a command."""
-AT_ONCE: Final[frozenset[Kind]] = frozenset({"cancel"})
-"""Done beside whatever is being done; of the others, a process does one at a time."""
-LONGEST_OUTCOME: Final = 2000
+POLL_SECONDS: Final = 1.0
+"""Between looks for a command."""
+IMMEDIATE: Final[frozenset[Kind]] = frozenset({"cancel"})
+"""Carried out while others are; of the others, a process does one at a time."""
+MAX_OUTCOME_LENGTH: Final = 2000
 
 _log: Final = structlog.get_logger("fonds.dispatch")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommandResult:
-    """What came of a command."""
+    """The outcome of a command."""
 
     outcome: str
-    """In plain words; the first, before a colon, says how it ended."""
+    """In words; the part before the colon is the status."""
     run_id: UUID | None = None
 
 
@@ -61,7 +59,7 @@ Handlers = Mapping[Kind, Handler]
 
 
 class Dispatcher:
-    """Does commands by the handlers it is given, until it is cancelled or told to stop."""
+    """Claims commands and calls their handlers, until it is cancelled or `is_over`."""
 
     def __init__(
         self,
@@ -70,61 +68,61 @@ class Dispatcher:
         handlers: Handlers,
         *,
         may_begin: Callable[[], bool] = lambda: True,
-        poll: float = POLL,
+        poll: float = POLL_SECONDS,
     ) -> None:
-        """Take up what takes long only while `may_begin`."""
+        """`may_begin` tells if a command that takes long may be claimed."""
         self._database = database
         self._clock = clock
         self._handlers = handlers
         self._may_begin = may_begin
         self._poll = poll
         self._owner = f"{os.uname().nodename}:{os.getpid()}:{uuid4()}"
-        self._at_once: set[asyncio.Task[None]] = set()
-        self._in_turn: set[asyncio.Task[None]] = set()
+        self._immediate: set[asyncio.Task[None]] = set()
+        self._queued: set[asyncio.Task[None]] = set()
 
     async def serve(self, is_over: Callable[[], bool] = lambda: False) -> None:
-        """Do commands as they come; what is under way in the end is given back."""
+        """Carry out commands as they come; those that are running at the end are released."""
         try:
             while not is_over():
                 await self._begin()
                 await asyncio.sleep(self._poll)
         finally:
-            await self._leave()
+            await self._cancel_running()
 
     async def drain(self, is_over: Callable[[], bool] = lambda: False) -> None:
-        """Do all commands that nobody else has."""
+        """Carry out all commands that no other process has."""
         try:
             is_busy = True
             while is_busy and not is_over():
-                # What ends while others are looked for may have kept them waiting.
-                is_busy = bool(self._under_way)
+                # A command that has ended meanwhile may have blocked others.
+                is_busy = bool(self._running_tasks)
                 is_busy |= await self._begin()
-                if under_way := self._under_way:
-                    await asyncio.wait(under_way, timeout=self._poll)
+                if running := self._running_tasks:
+                    await asyncio.wait(running, timeout=self._poll)
         finally:
-            await self._leave()
+            await self._cancel_running()
 
     @property
-    def _under_way(self) -> set[asyncio.Task[None]]:
-        return self._at_once | self._in_turn
+    def _running_tasks(self) -> set[asyncio.Task[None]]:
+        return self._immediate | self._queued
 
     async def _begin(self) -> bool:
-        """Take up what there is and may be; False if nothing was."""
+        """Claim and start commands; False if there was none."""
         try:
-            begun = False
+            started = False
             while command := await asyncio.to_thread(self._claim):
-                begun = True
+                started = True
                 self._start(command)
         except SQLAlchemyError as error:
-            # Leases run out meanwhile, and what they stand for is taken up again.
+            # Leases expire meanwhile, and other processes claim their commands.
             _log.warning("database_unavailable", error=type(error).__name__)
             return False
-        return begun
+        return started
 
     def _claim(self) -> Command | None:
-        kinds = [kind for kind in self._handlers if kind in AT_ONCE or self._is_free]
+        kinds = [kind for kind in self._handlers if kind in IMMEDIATE or self._is_free]
         with self._database.read() as connection:
-            # Most often there is nothing, and looking for it keeps no writer waiting.
+            # Mostly there is none, and reading does not block writers.
             if not commands.listing(connection, limit=1, is_open=True):
                 return None
         with self._database.write() as connection:
@@ -132,57 +130,57 @@ class Dispatcher:
 
     @property
     def _is_free(self) -> bool:
-        return not self._in_turn and self._may_begin()
+        return not self._queued and self._may_begin()
 
     def _start(self, command: Command) -> None:
-        under_way = self._at_once if command.command in AT_ONCE else self._in_turn
+        tasks = self._immediate if command.command in IMMEDIATE else self._queued
         task = asyncio.create_task(self._do(command))
-        under_way.add(task)
-        task.add_done_callback(under_way.discard)
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
 
     async def _do(self, command: Command) -> None:
-        heart = asyncio.create_task(self._keep(command))
+        renewal = asyncio.create_task(self._renew_forever(command))
         try:
-            done = await self._outcome(command)
-            _log.info("command_done", command=command.command, outcome=done.outcome)
-            await self._finish(command, done)
+            result = await self._outcome(command)
+            _log.info("command_done", command=command.command, outcome=result.outcome)
+            await self._finish(command, result)
         except asyncio.CancelledError:
-            await asyncio.to_thread(self._give_back, command)
+            await asyncio.to_thread(self._release, command)
             raise
         finally:
-            heart.cancel()
+            renewal.cancel()
 
     async def _outcome(self, command: Command) -> CommandResult:
         try:
             return await self._handlers[command.command](command)
         except FondsError as error:
             return CommandResult(outcome=f"refused: {error}")
-        except Exception as error:  # noqa: BLE001 — whatever breaks one command, the next is done
+        except Exception as error:  # noqa: BLE001 — any error fails the command only
             _log.exception("command_broke", command=command.command)
-            # SQLAlchemy's own text goes on with the statement and its parameters.
-            cause = getattr(error, "orig", None) or error
-            return CommandResult(outcome=f"failed: {type(error).__name__}: {cause}")
+            # The text of SQLAlchemy's errors repeats the statement and its parameters.
+            original = getattr(error, "orig", None) or error
+            return CommandResult(outcome=f"failed: {type(error).__name__}: {original}")
 
-    async def _finish(self, command: Command, done: CommandResult) -> None:
-        """Write down what came of it, as soon as the database takes it."""
+    async def _finish(self, command: Command, result: CommandResult) -> None:
+        """Store the outcome, as soon as the database is available."""
         while True:
             try:
-                await asyncio.to_thread(self._write, command, done)
+                await asyncio.to_thread(self._write, command, result)
             except SQLAlchemyError as error:
                 _log.warning("database_unavailable", error=type(error).__name__)
                 await asyncio.sleep(self._poll)
             else:
                 return
 
-    def _write(self, command: Command, done: CommandResult) -> None:
+    def _write(self, command: Command, result: CommandResult) -> None:
         now = self._clock.now()
-        outcome = done.outcome[:LONGEST_OUTCOME]
+        outcome = result.outcome[:MAX_OUTCOME_LENGTH]
         with self._database.write() as connection:
             commands.finish(
-                connection, command.id, self._owner, outcome, run_id=done.run_id, now=now
+                connection, command.id, self._owner, outcome, run_id=result.run_id, now=now
             )
 
-    async def _keep(self, command: Command) -> None:
+    async def _renew_forever(self, command: Command) -> None:
         while True:
             await asyncio.sleep(commands.LEASE.total_seconds() / 4)
             with suppress(SQLAlchemyError):
@@ -192,32 +190,32 @@ class Dispatcher:
         with self._database.write() as connection:
             commands.keep(connection, command.id, self._owner, self._clock.now())
 
-    def _give_back(self, command: Command) -> None:
+    def _release(self, command: Command) -> None:
         with suppress(SQLAlchemyError), self._database.write() as connection:
             commands.release(connection, command.id, self._owner)
 
-    async def _leave(self) -> None:
-        ending = self._under_way
-        for task in ending:
+    async def _cancel_running(self) -> None:
+        tasks = self._running_tasks
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*ending, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
-PATIENCE: Final = 20.0
-"""Seconds after which a run that does not end may be one whose process is gone."""
-GLANCE: Final = 0.5
+DEAD_RUN_SECONDS: Final = 20.0
+"""After which the process of a cancelled run that does not end may have died."""
+CANCEL_POLL_SECONDS: Final = 0.5
 
 
 def dispatcher(
     library: Library, *, may_begin: Callable[[], bool] = lambda: True, poll: float = 1.0
 ) -> Dispatcher:
-    """Does the commands of a library."""
+    """The dispatcher for the commands of a library."""
     clock, handlers = library.seams.clock, handlers_of(library)
     return Dispatcher(library.database, clock, handlers, may_begin=may_begin, poll=poll)
 
 
 def handlers_of(library: Library) -> Handlers:
-    """How each kind of command is done."""
+    """The handlers of a library by kind of command."""
     return {
         "run": partial(_run, library),
         "backfill": partial(_backfill, library),
@@ -234,7 +232,7 @@ def handlers_of(library: Library) -> Handlers:
 async def _run(library: Library, command: Command) -> CommandResult:
     recheck, accept_loss = _flags(command)
     request = RunRequest(mode="incremental", recheck=recheck, accept_loss=accept_loss)
-    return _ended(await library.ingest(command.source or "", request))
+    return _result_of(await library.ingest(command.source or "", request))
 
 
 async def _backfill(library: Library, command: Command) -> CommandResult:
@@ -248,31 +246,31 @@ async def _backfill(library: Library, command: Command) -> CommandResult:
         recheck=recheck,
         accept_loss=accept_loss,
     )
-    return _ended(await library.ingest(command.source or "", request))
+    return _result_of(await library.ingest(command.source or "", request))
 
 
 async def _retry(library: Library, command: Command) -> CommandResult:
-    """Every run tries again what failed before; this one also what was given up."""
+    """Run the source; it also tries the tasks again that had been given up."""
     table = ingestion_tasks.c
     given_up = (table.source == command.source) & (table.attempts >= MAX_ATTEMPTS)
-    stands = (table.stage == "errored") & table.resolved_at.is_(None)
-    again = update(ingestion_tasks).where(given_up, stands).values(attempts=MAX_ATTEMPTS - 1)
+    is_open = (table.stage == "errored") & table.resolved_at.is_(None)
+    reset = update(ingestion_tasks).where(given_up, is_open).values(attempts=MAX_ATTEMPTS - 1)
     with library.database.write() as connection:
-        connection.execute(again)
+        connection.execute(reset)
     return await _run(library, command)
 
 
 async def _cancel(library: Library, command: Command) -> CommandResult:
-    """Wait until the run has seen that it is to end; it looks every second."""
+    """Wait until the run has ended; it checks every second if it is cancelled."""
     source, run_id = command.source or "", command.args.get("run_id")
     if run_id is None:
         return await asyncio.to_thread(_withdraw, library, command, source)
     waited = 0.0
     while (ended := await asyncio.to_thread(_ending, library, UUID(run_id))) is None:
-        await asyncio.sleep(GLANCE)
-        waited += GLANCE
-        if waited > PATIENCE:
-            await asyncio.to_thread(_bury, library, source)
+        await asyncio.sleep(CANCEL_POLL_SECONDS)
+        waited += CANCEL_POLL_SECONDS
+        if waited > DEAD_RUN_SECONDS:
+            await asyncio.to_thread(_close_if_dead, library, source)
     return CommandResult(outcome=ended, run_id=UUID(run_id))
 
 
@@ -284,7 +282,7 @@ def _withdraw(library: Library, command: Command, source: str) -> CommandResult:
         return CommandResult(
             outcome=f"done: {withdrawn} waiting commands of {source} were withdrawn"
         )
-    return CommandResult(outcome=f"refused: no run of {source} is going on")
+    return CommandResult(outcome=f"refused: no run of {source} is in progress")
 
 
 def _ending(library: Library, run_id: UUID) -> str | None:
@@ -292,7 +290,7 @@ def _ending(library: Library, run_id: UUID) -> str | None:
         return commands.ending(connection, run_id)
 
 
-def _bury(library: Library, source: str) -> None:
+def _close_if_dead(library: Library, source: str) -> None:
     clock, database = library.seams.clock, library.database
     with (
         suppress(SourceBusyError),
@@ -307,11 +305,11 @@ def _flags(command: Command) -> tuple[bool, bool]:
 
 
 def _day(command: Command, name: str) -> date | None:
-    given = command.args.get(name)
-    return None if given is None else date.fromisoformat(given)
+    value = command.args.get(name)
+    return None if value is None else date.fromisoformat(value)
 
 
-def _ended(report: RunReport) -> CommandResult:
+def _result_of(report: RunReport) -> CommandResult:
     why = f"; {report.error_summary}" if report.error_summary else ""
     return CommandResult(
         outcome=f"{report.status}: {report.counts.summary()}{why}", run_id=report.run_id
@@ -324,25 +322,25 @@ def _ended(report: RunReport) -> CommandResult:
 async def audited(
     library: Library, source: str, since: date | None, until: date | None, *, requested_by: str
 ) -> Audit:
-    """Compare what the upstream of a source lists with what is held, and keep the result."""
+    """Compare what the publisher of a source lists with the library, and store the result."""
     async with library.open_context() as context:
         runner = runner_of(library.sources.require(source), library.sources)
-        found = await runner.audit(AuditRange(since=since, until=until), context)
+        result = await runner.audit(AuditRange(since=since, until=until), context)
     with library.database.write() as connection:
         now = library.seams.clock.now()
-        audit.store(connection, found, requested_by=requested_by, now=now)
-    return found
+        audit.store(connection, result, requested_by=requested_by, now=now)
+    return result
 
 
 async def _audit(library: Library, command: Command) -> CommandResult:
     since, until = _day(command, "since"), _day(command, "until")
     by = command.requested_by
-    found = await audited(library, command.source or "", since, until, requested_by=by)
-    short = "short" if found.missing or found.open_errors else "success"
-    counted = f"{found.expected:,} expected, {found.missing:,} missing"
-    if not found.scopes:
-        counted = "its upstream offers no second list to count by"
-    return CommandResult(outcome=f"{short}: {counted}, {found.open_errors:,} errors stand")
+    result = await audited(library, command.source or "", since, until, requested_by=by)
+    short = "short" if result.missing or result.open_errors else "success"
+    counted = f"{result.expected:,} expected, {result.missing:,} missing"
+    if not result.scopes:
+        counted = "its publisher has no second list to count"
+    return CommandResult(outcome=f"{short}: {counted}, {result.open_errors:,} open errors")
 
 
 # Queues -----------------------------------------------------------------------------------
@@ -375,7 +373,7 @@ async def _drain_embedding(library: Library) -> CommandResult:
 
 
 async def drain_normalization(library: Library) -> CommandResult:
-    """Make the texts that wait, above all those of PDFs."""
+    """Make the texts of queued documents, mostly PDFs."""
     with _stopping() as stop:
         result = await asyncio.to_thread(_normalize, library, stop)
     return _drained(result.done, result.failed, result.waiting, result.given_up)
@@ -388,7 +386,7 @@ def _normalize(library: Library, stop: Event) -> normalization.Drained:
 
 @contextmanager
 def _stopping() -> Iterator[Event]:
-    """An event that is set when whoever waits for a thread waits no longer."""
+    """An event that is set when the block ends, so that a thread stops that is waited for in it."""
     stop = Event()
     try:
         yield stop
@@ -397,8 +395,8 @@ def _stopping() -> Iterator[Event]:
 
 
 def _drained(done: int, failed: int, waiting: int, given_up: int) -> CommandResult:
-    told = f"{done:,} done, {failed:,} failed, {waiting:,} wait, {given_up:,} given up"
-    return CommandResult(outcome=f"{'partial' if failed or given_up else 'success'}: {told}")
+    counts = f"{done:,} done, {failed:,} failed, {waiting:,} wait, {given_up:,} given up"
+    return CommandResult(outcome=f"{'partial' if failed or given_up else 'success'}: {counts}")
 
 
 _DRAINS: Final[dict[QueueName, Callable[[Library], Awaitable[CommandResult]]]] = {

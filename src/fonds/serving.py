@@ -1,4 +1,4 @@
-"""Who can reach a server that listens at an address, and whether that is wanted."""
+"""Checks before a server listens at an address that other machines can reach."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from fonds.errors import SettingsError
 
 
 def require_safe(host: str, *, names: Sequence[str], has_token: bool) -> None:
-    """Refuse to be reached from outside if nobody has a token, or under names nobody gave."""
+    """Raise if other machines can reach a server that has no token, or no host names."""
     if not is_exposed(host, names):
         return
     if not has_token:
         raise SettingsError(
-            f"{', '.join([host, *names])} can be reached from other machines, and nobody has a "
-            "token yet: make one with `fonds token create USER`, or leave --host at 127.0.0.1 and "
-            "--allow-host away"
+            f"{', '.join([host, *names])} can be reached from other machines, but there is no "
+            "token: create one with `fonds token create USER`, or listen at 127.0.0.1 without "
+            "--allow-host"
         )
     if is_any(host) and not names:
         raise SettingsError(
-            f"{host} stands for every address of this machine: say with --allow-host under which "
-            "names clients reach it"
+            f"{host} is every address of this machine: set --allow-host to the names under which "
+            "clients reach it"
         )
 
 
 def is_exposed(host: str, names: Sequence[str]) -> bool:
-    """Whether others than this machine reach a server, so that each must say who it is."""
-    # What has a name outside is reached through another server that listens for it.
+    """Whether other machines can reach a server, so that clients must authenticate."""
+    # A server with a public name is reached through a proxy.
     return not is_loopback(host) or bool(names)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a server that listens there."""
+    """Whether an address is reachable from this machine only."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -40,7 +40,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_any(host: str) -> bool:
-    """Whether it stands for every address of the machine."""
+    """Whether an address means all addresses of the machine."""
     try:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:

@@ -269,7 +269,7 @@ def test_cancel_without_a_run_says_so_and_withdraws_what_waits(library: Library)
     database = library.database
     lone = ask(database, "cancel")
     do_all(library)
-    assert get(database, lone).outcome == "refused: no run of fake is going on"
+    assert get(database, lone).outcome == "refused: no run of fake is in progress"
     waiting, cancelling = ask(database, "run"), ask(database, "cancel")
 
     async def cancel() -> CommandResult:
@@ -548,8 +548,8 @@ def test_cancelled_run_of_several_leaves_the_others_alone(
 def test_cancel_of_a_run_whose_process_is_gone_buries_it(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fonds.operations.PATIENCE", 0.1)
-    monkeypatch.setattr("fonds.operations.GLANCE", 0.1)
+    monkeypatch.setattr("fonds.operations.DEAD_RUN_SECONDS", 0.1)
+    monkeypatch.setattr("fonds.operations.CANCEL_POLL_SECONDS", 0.1)
     begin_run(library.database)  # and never hold its claim
     asked = ask(library.database, "cancel")
     do_all(library)
@@ -566,7 +566,7 @@ def test_run_backfill_and_audit_are_done_and_told_in_words(library: Library) -> 
     do_all(library)
     assert get(database, run).outcome == "success: 6 found, 6 fetched, 6 new"
     assert get(database, filled).outcome == "success: 6 found, 6 unchanged"
-    assert get(database, checked).outcome == "success: 6 expected, 0 missing, 0 errors stand"
+    assert get(database, checked).outcome == "success: 6 expected, 0 missing, 0 open errors"
     with database.read() as connection:
         modes = dict(connection.execute(select(ingestion_runs.c.id, ingestion_runs.c.mode)).all())
         (audit,) = audits.latest(connection)

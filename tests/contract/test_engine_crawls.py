@@ -20,7 +20,7 @@ from tests.zoo import SITES, Zoo, serve
 
 import fonds.library
 import fonds.website_runner
-from fonds.engine.base import on_the_way
+from fonds.engine.base import portable_settings
 from fonds.engine.opening import open_engine
 from fonds.errors import SettingsError
 from fonds.library import Library, crawl_part
@@ -244,7 +244,7 @@ def test_a_repeated_item_continues_from_its_journal(zoo: Zoo, tmp_path: Path) ->
     output.mkdir()
     with opened(tmp_path) as library:
         plan = plan_for(library, zoo, output)
-        clock, settings = library.seams.clock, on_the_way(library.settings)
+        clock, settings = library.seams.clock, portable_settings(library.settings)
         crawl_part_ = CrawlPart(
             name="part", crawl_id=str(uuid4()), started=clock.now(), follows=False
         )
@@ -291,7 +291,7 @@ async def _cancelled(library: Library, zoo: Zoo, output: Path) -> float:
 def test_an_output_in_a_folder_of_another_machine_is_refused(tmp_path: Path) -> None:
     with opened(tmp_path) as library:
         library.blobs.put("raw", b"")
-        settings = on_the_way(library.settings)
+        settings = portable_settings(library.settings)
         with serve([BY_ID["register-table"]]) as zoo:
             plan = plan_for(library, zoo, tmp_path / "elsewhere")
     with pytest.raises(SettingsError, match="is not on every machine of the cluster"):

@@ -15,7 +15,7 @@ from tests.support.upstreams.misbehaving import MisbehavingServer
 
 from fonds.codes.run import CodeRequest
 from fonds.demo.server import DemoUpstream
-from fonds.engine.base import on_the_way, require_here
+from fonds.engine.base import portable_settings, require_local_files
 from fonds.engine.opening import open_engine
 from fonds.errors import SettingsError
 from fonds.library import open_library
@@ -94,9 +94,9 @@ def test_units_of_a_code_are_those_of_one_process(cluster: str, tmp_path: Path) 
 
 
 def test_a_library_in_files_of_another_machine_is_refused(tmp_path: Path) -> None:
-    settings = on_the_way(Settings(home=tmp_path / "elsewhere"))
+    settings = portable_settings(Settings(home=tmp_path / "elsewhere"))
     with pytest.raises(SettingsError, match="share the library with PostgreSQL"):
-        require_here(settings)
+        require_local_files(settings)
 
 
 def test_an_index_in_a_folder_of_another_machine_is_refused(tmp_path: Path) -> None:

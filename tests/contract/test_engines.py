@@ -37,7 +37,9 @@ def address(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture(scope="module", params=[(), FRESH], ids=["workers", "copies"])
 def engine(request: pytest.FixtureRequest, address: str) -> Iterator[Engine]:
-    with open_engine(address, workers=2, memory_mib=512, seconds=60, fresh=request.param) as engine:
+    with open_engine(
+        address, workers=2, memory_mib=512, seconds=60, preload=request.param
+    ) as engine:
         yield engine
 
 
@@ -144,20 +146,20 @@ def test_an_item_past_its_time_is_given_up_and_its_worker_replaced(address: str,
 
 def test_memory_and_time_of_a_copy_are_limited(address: str) -> None:
     items = ["hoard slowly", "spin", "after"]
-    with open_engine(address, workers=1, memory_mib=64, seconds=2, fresh=FRESH) as engine:
+    with open_engine(address, workers=1, memory_mib=64, seconds=2, preload=FRESH) as engine:
         outcomes = {o.index: o for o in engine.run(chores.misbehave, items)}
     assert [type(outcomes[n].error) for n in (0, 1)] == [ItemMemoryError, ItemTimeoutError]
     assert outcomes[2].result == "after"
 
 
 def test_a_copy_has_forgotten_what_the_item_before_it_left(address: str) -> None:
-    with open_engine(address, workers=1, fresh=FRESH) as engine:
+    with open_engine(address, workers=1, preload=FRESH) as engine:
         assert [o.unwrap() for o in engine.run(chores.count_calls, range(5))] == [1] * 5
 
 
 def test_a_copy_serves_until_it_says_that_it_is_worn(address: str) -> None:
     worn = "tests.unit.engine.chores:has_two_calls"
-    with open_engine(address, workers=1, fresh=FRESH, worn=worn) as engine:
+    with open_engine(address, workers=1, preload=FRESH, should_recycle=worn) as engine:
         assert {o.unwrap() for o in engine.run(chores.count_calls, range(6))} == {1, 2}
 
 

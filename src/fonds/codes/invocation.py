@@ -39,7 +39,7 @@ from fonds.codes.plan import (
 )
 from fonds.codes.tree import Walked, walk
 from fonds.context import Context
-from fonds.engine.base import Engine, on_the_way, require_here
+from fonds.engine.base import Engine, portable_settings, require_local_files
 from fonds.engine.opening import LOCAL, open_engine
 from fonds.errors import (
     BlobExistsError,
@@ -309,7 +309,7 @@ class Invoker:
         return _within(report, order.budget)
 
     def _elsewhere(self, engine: Engine, order: UnitOrder) -> InvocationReport:
-        settings = on_the_way(self._context.settings)
+        settings = portable_settings(self._context.settings)
         # Each invocation keeps to the rate by itself; together they are one visitor.
         shared = replace(settings, rate_factor=settings.rate_factor / self.concurrency)
         (outcome,) = engine.run(invoke_order, [(order, shared)])
@@ -320,7 +320,7 @@ class Invoker:
 def invoke_order(item: tuple[UnitOrder, Settings]) -> InvocationReport:
     """One invocation on a machine of a cluster."""
     order, settings = item
-    require_here(settings)
+    require_local_files(settings)
     return asyncio.run(invoke_in_subprocess(order, settings))
 
 

@@ -1,7 +1,4 @@
-"""What an engine is: an idempotent function in, one outcome for each item out.
-
-Libraries that are opened by an item, on whatever machine it lands.
-"""
+"""The protocol of engines: an idempotent function is run for each item, in another process."""
 
 from __future__ import annotations
 
@@ -17,17 +14,17 @@ ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
 MEMORY_MIB: Final = 2048
-"""What an item may need, unless told otherwise."""
+"""The default memory limit of an item."""
 SECONDS: Final = 120.0
-"""Likewise."""
+"""The default time limit of an item."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ItemResult(Generic[ItemT, ResultT]):
-    """What became of one item: a result, or an error."""
+    """The result of one item, or its error."""
 
     index: int
-    """The item's place in the input."""
+    """The item's index in the input."""
     item: ItemT
     result: ResultT | None = None
     error: FondsError | None = None
@@ -43,22 +40,22 @@ class ItemResult(Generic[ItemT, ResultT]):
 class Engine(Protocol):
     """Runs an idempotent function over items, each at least once, in any order.
 
-    An item has a limit of time and memory, and cannot take anything with it when it goes wrong.
+    Items have limits of time and memory; one that crashes its process harms no other.
     """
 
     @property
     def workers(self) -> int:
-        """How many items are worked on at once; no more than twice as many are read ahead."""
+        """The number of items that run at a time; at most twice as many are read ahead."""
         ...
 
     def run(
         self, function: Callable[[Any], Any], items: Iterable[Any]
     ) -> Iterator[ItemResult[Any, Any]]:
-        """One outcome for each item, as they finish; may be called by several threads at once."""
+        """The results of all items, as they finish; may be called by several threads at a time."""
         ...
 
     def close(self) -> None:
-        """End what the engine started; nothing of it is left running."""
+        """End all processes of the engine."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -67,7 +64,7 @@ class Engine(Protocol):
 
 
 def require_importable(function: Callable[[Any], Any]) -> None:
-    """Raise for a function that no other process can find."""
+    """Raise for a function that other processes cannot import."""
     if getattr(function, "__module__", None) == "__main__":
         raise EngineError("workers cannot import a script's functions; put it into a module")
 
@@ -75,8 +72,8 @@ def require_importable(function: Callable[[Any], Any]) -> None:
 _SQLITE: Final = "sqlite:///"
 
 
-def on_the_way(settings: Settings) -> Settings:
-    """The same settings for a process that stands in another folder."""
+def portable_settings(settings: Settings) -> Settings:
+    """The settings with absolute paths, for a process in another folder."""
     return replace(
         settings,
         home=settings.home.absolute(),
@@ -86,8 +83,8 @@ def on_the_way(settings: Settings) -> Settings:
     )
 
 
-def require_here(settings: Settings) -> None:
-    """Raise where the library is in files that this machine does not have."""
+def require_local_files(settings: Settings) -> None:
+    """Raise if the library is in files that this machine does not have."""
     files = [settings.database.removeprefix(_SQLITE)] * settings.database.startswith(_SQLITE)
     folders = [settings.blobs] if "://" not in settings.blobs else []
     for path in (*files, *folders):

@@ -1,4 +1,4 @@
-"""A pool of processes on this machine that no item can bring down."""
+"""A pool of worker processes on this machine that survives crashing items."""
 
 from __future__ import annotations
 
@@ -31,28 +31,29 @@ ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
 _MIB: Final = 1 << 20
-_PULSE: Final = 0.05
+_POLL_SECONDS: Final = 0.05
 _STARTUP_SECONDS: Final = 60.0
-_NEARLY: Final = 0.8
+_NEAR_LIMIT: Final = 0.8
 # Native libraries would take all processors in every worker.
 _ONE_THREAD: Final = dict.fromkeys(("OMP_THREAD_LIMIT", "OMP_NUM_THREADS"), "1")
 
 
 @dataclass(kw_only=True)
 class LocalEngine:
-    """Worker processes with a limit of time and memory for each item."""
+    """Worker processes with limits of time and memory for each item."""
 
     workers: int = field(default_factory=lambda: os.cpu_count() or 1)
-    """How many items are worked on at once; no more than these are read ahead."""
+    """The number of items that run at a time; no more are read ahead."""
     memory_mib: int = MEMORY_MIB
-    """For each item, beside what an idle worker needs."""
+    """For each item, in addition to what an idle worker needs."""
     seconds: float = SECONDS
     """For each item."""
-    fresh: Sequence[str] = ()
-    """Modules that a worker has loaded; each item then gets a copy of it, for libraries that
-    remember what they should forget."""
-    worn: str = ""
-    """`module:function` that says whether a copy is to be replaced; empty: after every item."""
+    preload: Sequence[str] = ()
+    """Modules that a worker imports. Each item then runs in a forked copy of the worker, for
+    libraries that leak memory or state."""
+    should_recycle: str = ""
+    """`module:function`, which is called after each item and tells if the copy is to be replaced;
+    empty: after every item."""
     _idle: list[_Worker] = field(default_factory=list, init=False, repr=False)
 
     def __enter__(self) -> Self:
@@ -62,14 +63,14 @@ class LocalEngine:
         self.close()
 
     def close(self) -> None:
-        """End the workers; nothing of them is left running."""
+        """End all workers."""
         while self._idle:
             self._idle.pop().kill()
 
     def run(
         self, function: Callable[[ItemT], ResultT], items: Iterable[ItemT]
     ) -> Iterator[ItemResult[ItemT, ResultT]]:
-        """One outcome for each item, as they finish."""
+        """The results of all items, as they finish."""
         require_importable(function)
         tasks = enumerate(items)
         busy: dict[Connection, _Worker] = {}
@@ -77,7 +78,7 @@ class LocalEngine:
             yield from self._refill(function, tasks, busy)
             while busy:
                 for worker in _finished(busy):
-                    yield self._settle(worker, busy)
+                    yield self._result_of(worker, busy)
                 yield from self._refill(function, tasks, busy)
         finally:
             for worker in busy.values():
@@ -89,12 +90,12 @@ class LocalEngine:
         tasks: Iterator[tuple[int, Any]],
         busy: dict[Connection, _Worker],
     ) -> Iterator[ItemResult[Any, Any]]:
-        """Give every free place an item; what cannot be sent is an outcome at once."""
+        """Send an item to every free worker; an item that cannot be sent yields its error."""
         while len(busy) < self.workers and (task := next(tasks, None)):
             index, item = task
             try:
                 packed = pickle.dumps((function, item))
-                worker = self._sent(packed)
+                worker = self._send(packed)
             except FondsError as error:
                 yield ItemResult(index=index, item=item, error=error)
             except Exception as error:  # noqa: BLE001 — pickling runs the item's own code
@@ -105,19 +106,19 @@ class LocalEngine:
                 worker.deadline = time.monotonic() + self.seconds
                 busy[worker.channel] = worker
 
-    def _sent(self, packed: bytes) -> _Worker:
-        """A worker that has taken the task; an idle one may have been killed meanwhile."""
-        with contextlib.suppress(IndexError):  # none is idle, or another thread was quicker
+    def _send(self, packed: bytes) -> _Worker:
+        """Send a task to an idle worker, or to a new one if those have died."""
+        with contextlib.suppress(IndexError):  # no worker is idle, or another thread was faster
             worker = self._idle.pop()
             while not worker.send(packed):
                 worker = self._idle.pop()
             return worker
-        worker = _Worker(self.memory_mib, self.seconds, self.worn, self.fresh)
+        worker = _Worker(self.memory_mib, self.seconds, self.should_recycle, self.preload)
         if not worker.send(packed):
             raise WorkerDiedError("a worker ended before it took its first item")
         return worker
 
-    def _settle(self, worker: _Worker, busy: dict[Connection, _Worker]) -> ItemResult[Any, Any]:
+    def _result_of(self, worker: _Worker, busy: dict[Connection, _Worker]) -> ItemResult[Any, Any]:
         del busy[worker.channel]
         result, error = worker.outcome()
         if isinstance(error, (ItemTimeoutError, ItemMemoryError, WorkerDiedError)):
@@ -128,31 +129,32 @@ class LocalEngine:
 
 
 def _finished(busy: dict[Connection, _Worker]) -> list[_Worker]:
-    """Wait a moment for answers; those who gave one, and those who must be given up."""
-    answered = set(wait(list(busy), timeout=_PULSE))
-    return [w for channel, w in busy.items() if channel in answered or w.overdrawn()]
+    """The workers that have sent a result or exceeded a limit, after a short wait."""
+    ready = set(wait(list(busy), timeout=_POLL_SECONDS))
+    return [w for channel, w in busy.items() if channel in ready or w.is_over_limit()]
 
 
 class _Worker:
-    """A process with its channel, and the lifeline whose closing ends it."""
+    """A process with its channel, and a pipe that ends the process when it is closed."""
 
     def __init__(
-        self, memory_mib: int, seconds: float, worn: str = "", modules: Sequence[str] = ()
+        self, memory_mib: int, seconds: float, should_recycle: str = "", modules: Sequence[str] = ()
     ) -> None:
-        self.channel, theirs = Pipe()
+        self.channel, child_channel = Pipe()
         watched, self._lifeline = Pipe(duplex=False)
         self._memory_mib, self._seconds = memory_mib, seconds
         self.index, self.item, self.deadline = 0, None, 0.0
-        self._resting = self._resident = 0
-        self._trouble: EngineError | None = None
-        self._process = _started(theirs, watched, [str(memory_mib), str(seconds), worn, *modules])
-        theirs.close()
+        self._idle_memory = self._resident = 0
+        self._error: EngineError | None = None
+        arguments = [str(memory_mib), str(seconds), should_recycle, *modules]
+        self._process = _start(child_channel, watched, arguments)
+        child_channel.close()
         watched.close()
         self._await_ready()
 
     def send(self, packed: bytes) -> bool:
-        """Hand over a task; False where the process is gone."""
-        self._trouble = None
+        """Send a task; False if the process has died."""
+        self._error = None
         try:
             self.channel.send_bytes(packed)
         except OSError:
@@ -160,21 +162,21 @@ class _Worker:
             return False
         return True
 
-    def overdrawn(self) -> bool:
-        """Whether the item has used up its time or memory."""
+    def is_over_limit(self) -> bool:
+        """Whether the item has exceeded its time or memory."""
         self._resident = _resident(self._process.pid) or self._resident
-        if self._resident - self._resting > self._memory_mib * _MIB:
-            self._trouble = ItemMemoryError(
+        if self._resident - self._idle_memory > self._memory_mib * _MIB:
+            self._error = ItemMemoryError(
                 f"this item needed more than {self._memory_mib} MiB of memory"
             )
         elif time.monotonic() > self.deadline:
-            self._trouble = ItemTimeoutError(f"this item took longer than {self._seconds:g} s")
-        return self._trouble is not None
+            self._error = ItemTimeoutError(f"this item took longer than {self._seconds:g} s")
+        return self._error is not None
 
     def outcome(self) -> tuple[Any, FondsError | None]:
-        """The answer, or what kept it away."""
-        if self._trouble is not None:
-            return None, self._trouble
+        """The result, or the error."""
+        if self._error is not None:
+            return None, self._error
         try:
             result, error = pickle.loads(self.channel.recv_bytes())  # noqa: S301 — our own worker's
         except (EOFError, OSError):
@@ -184,7 +186,7 @@ class _Worker:
         return result, error
 
     def kill(self) -> None:
-        """End the process and whatever it started; wait until it is gone."""
+        """Kill the process and all that it started, and wait for its end."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -199,19 +201,19 @@ class _Worker:
         if not ready:
             self.kill()
             raise WorkerDiedError("a worker process could not be started")
-        self._resting = _resident(self._process.pid)
+        self._idle_memory = _resident(self._process.pid)
 
     def _death(self) -> EngineError:
         code = self._process.wait()
-        if code < 0 and self._resident - self._resting > _NEARLY * self._memory_mib * _MIB:
+        if code < 0 and self._resident - self._idle_memory > _NEAR_LIMIT * self._memory_mib * _MIB:
             return ItemMemoryError(f"this item needed more than {self._memory_mib} MiB of memory")
         if code == -signal.SIGXCPU:
             return ItemTimeoutError(f"this item took longer than {self._seconds:g} s")
-        cause = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        return WorkerDiedError(f"the worker ended while it had this item ({cause})")
+        reason = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+        return WorkerDiedError(f"the worker ended while it had this item ({reason})")
 
 
-def _started(
+def _start(
     channel: Connection, lifeline: Connection, arguments: Sequence[str]
 ) -> subprocess.Popen[bytes]:
     descriptors = (channel.fileno(), lifeline.fileno())
@@ -226,7 +228,7 @@ def _started(
 
 
 def _resident(pid: int) -> int:
-    """Bytes of real memory of a worker, or of its copy; zero where the system does not say."""
+    """Resident memory in bytes of a worker, or of its copy; zero if unknown."""
     with contextlib.suppress(OSError, IndexError):
         copies = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         statm = Path(f"/proc/{copies[0] if copies else pid}/statm").read_text()

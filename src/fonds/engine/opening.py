@@ -20,8 +20,8 @@ def open_engine(
     workers: int | None = None,
     memory_mib: int = MEMORY_MIB,
     seconds: float = SECONDS,
-    fresh: Sequence[str] = (),
-    worn: str = "",
+    preload: Sequence[str] = (),
+    should_recycle: str = "",
 ) -> Engine:
     """The engine of an address, with limits for each item.
 
@@ -30,14 +30,14 @@ def open_engine(
     limits: dict[str, Any] = {
         "memory_mib": memory_mib,
         "seconds": seconds,
-        "fresh": fresh,
-        "worn": worn,
+        "preload": preload,
+        "should_recycle": should_recycle,
     }
     kind, _, rest = address.partition(":")
     if address == LOCAL:
         return LocalEngine(**limits) if workers is None else LocalEngine(workers=workers, **limits)
     if kind != _RAY or rest.startswith("/") or address == "ray:":
-        raise SettingsError(f"the engine {address!r} is none of: {_FORMS}")
+        raise SettingsError(f"the engine {address!r} is not one of: {_FORMS}")
     from fonds.engine.ray import RayEngine  # noqa: PLC0415 — ray is optional
 
     return RayEngine(address=rest, **limits) if rest else RayEngine(**limits)

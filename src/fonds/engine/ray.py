@@ -1,8 +1,6 @@
-"""A Ray cluster: every item on some node, under the very limits that it would have here.
+"""An engine on a Ray cluster: items run on its nodes, under the same limits as on this machine.
 
-This process's one connection to a Ray cluster, shared by all its engines.
-
-What a node of a cluster does: hand items to a process of its own, under their limits.
+All engines of a process share its connection to the cluster.
 """
 
 from __future__ import annotations
@@ -27,11 +25,11 @@ from fonds.errors import FondsError, ItemFailedError, SettingsError, WorkerDiedE
 
 THIS_MACHINE: Final = "auto"
 """The cluster that was started on this machine, or that it joined."""
-_PATIENCE: Final = 5.0
+_CONNECT_SECONDS: Final = 5.0
 
 _lock: Final = threading.Lock()
 _joined: Final[list[str]] = []
-"""The address, once for each engine."""
+"""The address, as often as there are engines."""
 
 
 def join(address: str) -> Any:
@@ -47,7 +45,7 @@ def join(address: str) -> Any:
 
 
 def leave() -> None:
-    """Let go; the connection ends with the last engine that uses it."""
+    """Close the connection, if no other engine uses it."""
     with _lock:
         _joined.pop()
         if not _joined:
@@ -55,7 +53,7 @@ def leave() -> None:
 
 
 def _imported() -> Any:
-    # Read when it is imported; what runs here is nobody else's business.
+    # Ray reads this when it is imported, and would report usage to its makers.
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     try:
         import ray  # noqa: PLC0415 — an extra, and slow to load
@@ -66,9 +64,9 @@ def _imported() -> Any:
 
 def _connect(ray: Any, address: str) -> None:
     if address != THIS_MACHINE:
-        _require_listener(address)
-    # It tells of lost nodes on standard output, whatever it is told about logs; results go there.
-    vars(ray._private.worker)["print_to_stdstream"] = _pass_over  # noqa: SLF001 — no setting does
+        _require_reachable(address)
+    # Ray reports lost nodes on standard output, whatever its log level is; results go there.
+    vars(ray._private.worker)["print_to_stdstream"] = _discard  # noqa: SLF001 — no setting does
     with _own_signals():
         try:
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
@@ -79,11 +77,11 @@ def _connect(ray: Any, address: str) -> None:
             ) from error
 
 
-def _require_listener(address: str) -> None:
-    """Ray itself would try for minutes."""
+def _require_reachable(address: str) -> None:
+    """Raise if nothing accepts connections there; Ray itself would try for minutes."""
     host, _, port = address.rpartition(":")
     try:
-        socket.create_connection((host, int(port)), timeout=_PATIENCE).close()
+        socket.create_connection((host, int(port)), timeout=_CONNECT_SECONDS).close()
     except (OSError, ValueError) as error:
         raise SettingsError(
             f"no Ray cluster answers at {address}: {error}; set FONDS_ENGINE to ray:HOST:PORT as"
@@ -91,13 +89,13 @@ def _require_listener(address: str) -> None:
         ) from error
 
 
-def _pass_over(*_: object, **__: object) -> None:
+def _discard(*_: object, **__: object) -> None:
     return
 
 
 @contextlib.contextmanager
 def _own_signals() -> Iterator[None]:
-    """Ray ends a process at once that is asked to end; ours have something to finish first."""
+    """Keep our handler of SIGTERM: Ray's would end the process before it has cleaned up."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -109,29 +107,29 @@ def _own_signals() -> Iterator[None]:
 
 
 class ItemLimits(NamedTuple):
-    """What an item may use; the fields of a `LocalEngine`."""
+    """The limits of an item: fields of a `LocalEngine`."""
 
     memory_mib: int
     seconds: float
-    fresh: tuple[str, ...]
-    worn: str
+    preload: tuple[str, ...]
+    should_recycle: str
 
 
-def answer(limits: ItemLimits, parcel: bytes) -> tuple[bytes | None, FondsError | None]:
-    """The result of a function for an item, both packed; or what went wrong."""
-    (outcome,) = _engine(limits).run(open_parcel, [parcel])
+def run_item(limits: ItemLimits, task: bytes) -> tuple[bytes | None, FondsError | None]:
+    """Run a pickled function and item on this node; the pickled result, or the error."""
+    (outcome,) = _engine(limits).run(run_pickled, [task])
     return outcome.result, outcome.error
 
 
-def open_parcel(parcel: bytes) -> bytes:
-    """Do what a parcel asks for; nothing in it is looked at before."""
-    function, item = pickle.loads(parcel)  # noqa: S301 — packed by the engine's owner
+def run_pickled(task: bytes) -> bytes:
+    """Run a pickled function and item, which are only unpickled in this process."""
+    function, item = pickle.loads(task)  # noqa: S301 — packed by the engine's owner
     return pickle.dumps(function(item))
 
 
 @cache
 def _engine(limits: ItemLimits) -> LocalEngine:
-    """One for each kind of work; it stays for the next item, and ends with this process."""
+    """The engine of this node for these limits; it is kept for the next item."""
     return LocalEngine(workers=1, **limits._asdict())
 
 
@@ -140,47 +138,47 @@ ResultT = TypeVar("ResultT")
 
 TRIES: Final = 4
 """Nodes that may be lost with an item before it is given up."""
-_AHEAD: Final = 2
-"""Items for each processor: one is worked on while the next is on its way."""
-_RECOUNT: Final = 1.0
-"""Seconds between looks at how many processors there are."""
-_PULSE: Final = 1.0
+_ITEMS_PER_PROCESSOR: Final = 2
+"""One runs while the next is on its way."""
+_RECOUNT_SECONDS: Final = 1.0
+"""How long the number of processors is cached."""
+_WAIT_SECONDS: Final = 1.0
 _CLOSED: Final = WorkerDiedError("the engine was closed before this item was done")
 
 
 @dataclass(kw_only=True)
 class RayEngine:
-    """The processors of a cluster, whichever nodes it has at the moment.
+    """The processors of a cluster, whose nodes may come and go.
 
-    An item whose node is lost is given to another. Nothing is reserved between items, so that
+    An item whose node is lost is sent to another. Nothing is reserved between items, so that
     several engines share a cluster fairly.
     """
 
     address: str = THIS_MACHINE
     """Of the cluster; this machine must belong to it."""
     memory_mib: int = MEMORY_MIB
-    """For each item, beside what an idle worker needs."""
+    """For each item, in addition to what an idle worker needs."""
     seconds: float = SECONDS
-    """For each item, from the moment a node begins with it."""
-    fresh: Sequence[str] = ()
-    """As those of `LocalEngine`; so is `worn`."""
-    worn: str = ""
+    """For each item, from its start on a node."""
+    preload: Sequence[str] = ()
+    """As in `LocalEngine`; so is `should_recycle`."""
+    should_recycle: str = ""
     _counted: tuple[float, int] = field(default=(0.0, 0), init=False, repr=False)
     _is_open: bool = field(default=False, init=False, repr=False)
     _sent: set[Any] = field(default_factory=set, init=False, repr=False)
-    """Tasks whose outcome nobody has had yet."""
-    _speaking: int = field(default=0, init=False, repr=False)
-    """Threads that have to do with the cluster at the moment."""
+    """Tasks whose results have not been read."""
+    _threads_connected: int = field(default=0, init=False, repr=False)
+    """The number of threads that use the connection."""
     _change: threading.Condition = field(
         default_factory=threading.Condition, init=False, repr=False
     )
 
     def __post_init__(self) -> None:
-        limits = ItemLimits(self.memory_mib, self.seconds, tuple(self.fresh), self.worn)
+        limits = ItemLimits(self.memory_mib, self.seconds, tuple(self.preload), self.should_recycle)
         ray = join(self.address)
         self._is_open = True
         self._ray = ray
-        self._answer = ray.remote(num_cpus=1, max_retries=TRIES - 1)(answer)
+        self._run_item = ray.remote(num_cpus=1, max_retries=TRIES - 1)(run_item)
         self._limits = ray.put(limits)
 
     def __enter__(self) -> Self:
@@ -190,24 +188,24 @@ class RayEngine:
         self.close()
 
     def close(self) -> None:
-        """Leave the cluster; with the last engine of this process its workers there end.
+        """Disconnect from the cluster, if this is the last engine of the process.
 
-        What other threads wait for is given up.
+        Items that other threads wait for are cancelled.
         """
         with self._change:
             was_open, self._is_open = self._is_open, False
-            self._change.wait_for(lambda: not self._speaking)
+            self._change.wait_for(lambda: not self._threads_connected)
         if was_open:
-            self._give_up(list(self._sent))
+            self._cancel(list(self._sent))
             del self._limits
             leave()
 
     @property
     def workers(self) -> int:
-        """How many processors the cluster has, about now; nodes come and go."""
+        """The number of processors of the cluster, as of a second ago."""
         then, count = self._counted
         now = time.monotonic()
-        if not count or now - then > _RECOUNT:
+        if not count or now - then > _RECOUNT_SECONDS:
             count = max(1, int(self._ray.cluster_resources().get("CPU", 0)))
             self._counted = now, count
         return count
@@ -215,7 +213,7 @@ class RayEngine:
     def run(
         self, function: Callable[[ItemT], ResultT], items: Iterable[ItemT]
     ) -> Iterator[ItemResult[ItemT, ResultT]]:
-        """One outcome for each item, as they finish."""
+        """The results of all items, as they finish."""
         require_importable(function)
         tasks = enumerate(items)
         sent: dict[Any, tuple[int, Any]] = {}
@@ -223,40 +221,40 @@ class RayEngine:
             yield from self._refill(function, tasks, sent)
             while sent:
                 for reference in self._done(sent):
-                    yield self._settle(reference, *sent.pop(reference))
+                    yield self._result_of(reference, *sent.pop(reference))
                 yield from self._refill(function, tasks, sent)
         finally:
             with self._open() as is_open:
-                self._give_up(list(sent) if is_open else [])
+                self._cancel(list(sent) if is_open else [])
 
     @contextmanager
     def _open(self) -> Iterator[bool]:
         """Whether the engine is open; if so, it stays open for the length of the block.
 
-        Ray would start a cluster of its own for whoever asks it anything without a connection.
+        Without a connection, Ray would start a cluster of its own.
         """
         with self._change:
             is_open = self._is_open
-            self._speaking += is_open
+            self._threads_connected += is_open
         try:
             yield is_open
         finally:
             with self._change:
-                self._speaking -= is_open
+                self._threads_connected -= is_open
                 self._change.notify_all()
 
     def _done(self, sent: dict[Any, tuple[int, Any]]) -> list[Any]:
-        """Those that are done after a moment; of an engine that was closed none is left."""
+        """The tasks that are done after a short wait; none if the engine was closed."""
         done: list[Any] = []
         with self._open() as is_open:
             if is_open:
-                done, _ = self._ray.wait(list(sent), timeout=_PULSE)
+                done, _ = self._ray.wait(list(sent), timeout=_WAIT_SECONDS)
         if not self._is_open:
             sent.clear()
             return []
         return done
 
-    def _give_up(self, references: Iterable[Any]) -> None:
+    def _cancel(self, references: Iterable[Any]) -> None:
         for reference in references:
             self._ray.cancel(reference, force=True)
             self._sent.discard(reference)
@@ -267,26 +265,26 @@ class RayEngine:
         tasks: Iterator[tuple[int, Any]],
         sent: dict[Any, tuple[int, Any]],
     ) -> Iterator[ItemResult[Any, Any]]:
-        """Send what the cluster can soon begin with; what cannot be sent is an outcome at once."""
+        """Send as many items as the cluster can soon run; unsendable ones yield their errors."""
         while self._has_room(sent) and (task := next(tasks, None)):
             index, item = task
             try:
-                parcel = pickle.dumps((function, item))
+                packed = pickle.dumps((function, item))
             except Exception as error:  # noqa: BLE001 — pickling runs the item's own code
                 failed = ItemFailedError(f"this item cannot be sent to a worker: {error}")
                 yield ItemResult(index=index, item=item, error=failed)
                 continue
             with self._open() as is_open:
                 if is_open:
-                    reference = self._answer.remote(self._limits, parcel)
+                    reference = self._run_item.remote(self._limits, packed)
                     self._sent.add(reference)
                     sent[reference] = task
 
     def _has_room(self, sent: dict[Any, tuple[int, Any]]) -> bool:
         with self._open() as is_open:
-            return is_open and len(sent) < _AHEAD * self.workers
+            return is_open and len(sent) < _ITEMS_PER_PROCESSOR * self.workers
 
-    def _settle(self, reference: Any, index: int, item: Any) -> ItemResult[Any, Any]:
+    def _result_of(self, reference: Any, index: int, item: Any) -> ItemResult[Any, Any]:
         try:
             with self._open() as is_open:
                 packed, error = self._ray.get(reference) if is_open else (b"", _CLOSED)

@@ -1,4 +1,4 @@
-"""The inside of a worker process: one item at a time, under the limits it was given."""
+"""The main program of a worker process: runs one item at a time, under limits."""
 
 from __future__ import annotations
 
@@ -21,64 +21,64 @@ from fonds.errors import FondsError, ItemFailedError, ItemMemoryError
 _MIB: Final = 1 << 20
 _STATM: Final = Path("/proc/self/statm")
 _SLACK_MIB: Final = 16
-"""Refused a little later than it is seen from outside, where nobody can look away."""
-MOST_ITEMS: Final = 500
-"""After so many a process is replaced: native code is never quite tidy."""
+"""Added to the memory limit: the parent, which cannot be bypassed, should notice first."""
+MAX_ITEMS_PER_COPY: Final = 500
+"""After so many items a copy is replaced, since native code leaks."""
 _CLOSED: Final = 77
-"""How a copy ends when nobody sends anything any more."""
+"""Exit code of a copy whose channel was closed."""
 READY: Final = b"ready"
-"""The first word of a worker: from here on the time of items counts."""
+"""The first message of a worker: from then on the time of items counts."""
 
 
-class Post(NamedTuple):
-    """What a worker is given."""
+class WorkerArguments(NamedTuple):
+    """The channels and limits of a worker."""
 
     channel: Connection
     lifeline: Connection
-    """Closes when whoever started the worker is gone."""
+    """Closed when the parent process ends."""
     memory_mib: int
     seconds: float
 
 
-def work(post: Post, worn: str, modules: Sequence[str]) -> None:
-    """Answer items until the channel closes, by copies of this process, which loads the modules."""
+def work(arguments: WorkerArguments, should_recycle: str, modules: Sequence[str]) -> None:
+    """Import the modules, and run items in copies of this process until the channel is closed."""
     for module in modules:
         import_module(module)
-    is_worn = _found(worn) if worn else lambda: bool(modules)
-    gc.freeze()  # what all copies share is not looked through, and so not copied, in each
+    is_recycled = _function(should_recycle) if should_recycle else lambda: bool(modules)
+    gc.freeze()  # the collector would touch, and so copy, the memory that copies share
     with contextlib.suppress(EOFError, OSError):
-        post.channel.send_bytes(READY)
+        arguments.channel.send_bytes(READY)
         _silence()
         while True:
-            _serve_by_a_copy(post, is_worn)
+            _serve_in_copy(arguments, is_recycled)
 
 
-def _found(worn: str) -> Callable[[], bool]:
-    module, _, name = worn.partition(":")
-    found: Callable[[], bool] = getattr(import_module(module), name)
-    return found
+def _function(path: str) -> Callable[[], bool]:
+    module, _, name = path.partition(":")
+    function: Callable[[], bool] = getattr(import_module(module), name)
+    return function
 
 
-def _serve(post: Post, is_worn: Callable[[], bool]) -> None:
-    """Answer items until one has left something behind."""
-    for _ in range(MOST_ITEMS):
-        task = post.channel.recv_bytes()
-        _limit_processor(post.seconds)
-        post.channel.send_bytes(_answer(task, post.memory_mib))
-        if is_worn():
+def _serve(arguments: WorkerArguments, is_recycled: Callable[[], bool]) -> None:
+    """Run items until the process is to be replaced."""
+    for _ in range(MAX_ITEMS_PER_COPY):
+        task = arguments.channel.recv_bytes()
+        _limit_processor(arguments.seconds)
+        arguments.channel.send_bytes(_run_item(task, arguments.memory_mib))
+        if is_recycled():
             return
 
 
-def _serve_by_a_copy(post: Post, is_worn: Callable[[], bool]) -> None:
-    """Let a copy answer until it is worn; if it dies of an item, die like it."""
+def _serve_in_copy(arguments: WorkerArguments, is_recycled: Callable[[], bool]) -> None:
+    """Let a copy run items until it is replaced; if an item kills it, die in the same way."""
     copy = os.fork()
     if copy == 0:
         code = 1
         try:
-            # Who ends our parent may end this process with it, but not what an item has started.
-            _watch(post.lifeline)
-            _limit_memory(post.memory_mib)
-            _serve(post, is_worn)
+            # If the parent is killed, the programs that an item started must be killed, too.
+            _watch(arguments.lifeline)
+            _limit_memory(arguments.memory_mib)
+            _serve(arguments, is_recycled)
             code = 0
         except (EOFError, OSError):
             code = _CLOSED
@@ -98,7 +98,7 @@ def _watch(lifeline: Connection) -> None:
 
 
 def _end_with(lifeline: Connection) -> None:
-    """A killed parent says no word, but its end of the pipe closes."""
+    """Wait for the end of the pipe to be closed, which happens if the parent is killed."""
     with contextlib.suppress(EOFError, OSError):
         lifeline.recv_bytes()
     # The whole group: the item may have started programs of its own.
@@ -106,14 +106,14 @@ def _end_with(lifeline: Connection) -> None:
 
 
 def _silence() -> None:
-    """Native code prints its panics, which are no news: what went wrong is answered."""
+    """Discard the panics that native code prints: the error is returned."""
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, sys.stderr.fileno())
     os.close(silence)
 
 
 def _limit_memory(memory_mib: int) -> None:
-    """Allow so much more address space than the interpreter has; no core files."""
+    """Limit the address space beyond what the interpreter uses, and write no core files."""
     used = int(_STATM.read_text().split()[0]) * resource.getpagesize() if _STATM.exists() else 0
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (used + (memory_mib + _SLACK_MIB) * _MIB,) * 2)
@@ -122,15 +122,15 @@ def _limit_memory(memory_mib: int) -> None:
 
 
 def _limit_processor(seconds: float) -> None:
-    """Bound a loop in native code that lets no other thread run: not even the watching one."""
+    """Limit the processor time, against loops in native code that let no other thread run."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    spent = usage.ru_utime + usage.ru_stime
+    used = usage.ru_utime + usage.ru_stime
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
     with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_CPU, (int(spent + 2 * seconds) + 10, hard))
+        resource.setrlimit(resource.RLIMIT_CPU, (int(used + 2 * seconds) + 10, hard))
 
 
-def _answer(task: bytes, memory_mib: int) -> bytes:
+def _run_item(task: bytes, memory_mib: int) -> bytes:
     try:
         function, item = pickle.loads(task)  # noqa: S301 — written by the parent
         return pickle.dumps((function(item), None))
@@ -144,7 +144,7 @@ def _answer(task: bytes, memory_mib: int) -> bytes:
 
 
 def _packed(error: Any) -> bytes:
-    """The error itself, or where its constructor cannot be repeated, what it says."""
+    """The error pickled; of one that cannot be unpickled, its message."""
     try:
         packed = pickle.dumps((None, error))
         pickle.loads(packed)  # noqa: S301 — written in the line before
@@ -154,11 +154,13 @@ def _packed(error: Any) -> bytes:
 
 
 def main() -> None:
-    """Take over the descriptors the parent hands down, and work."""
-    first, second, memory_mib, seconds, worn, *modules = sys.argv[1:]
+    """Read the arguments of the parent, and work."""
+    first, second, memory_mib, seconds, should_recycle, *modules = sys.argv[1:]
     channel, lifeline = Connection(int(first)), Connection(int(second))
     _watch(lifeline)
-    work(Post(channel, lifeline, int(memory_mib), float(seconds)), worn, modules)
+    work(
+        WorkerArguments(channel, lifeline, int(memory_mib), float(seconds)), should_recycle, modules
+    )
 
 
 if __name__ == "__main__":

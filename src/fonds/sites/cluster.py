@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from sqlalchemy import func, select
 
 from fonds import ids
-from fonds.engine.base import ItemResult, on_the_way, require_here
+from fonds.engine.base import ItemResult, portable_settings, require_local_files
 from fonds.engine.opening import LOCAL, open_engine
 from fonds.errors import FondsError, SettingsError
 from fonds.runs.concurrency import finish_in_thread
@@ -49,7 +49,7 @@ class PartOrder:
 
     def unpacked(self) -> tuple[Plan, Settings]:
         """The plan and settings for this machine; SettingsError if it does not have the files."""
-        require_here(self.settings)
+        require_local_files(self.settings)
         output = self.plan.output
         if "://" not in output and not Path(output).is_dir():
             raise SettingsError(
@@ -85,7 +85,7 @@ def _order(session: CrawlSession, host: str, websites: Sequence[WebsiteConfigura
         started=state.started,
         follows=state.follows,
     )
-    settings = replace(on_the_way(session.context.settings), engine=LOCAL)
+    settings = replace(portable_settings(session.context.settings), engine=LOCAL)
     output = str(folder) if folder else plan.output
     plan = replace(plan, websites=tuple(websites), output=output, advisors=(), part=part)
     return PartOrder(plan=plan, settings=settings)

@@ -1,4 +1,4 @@
-"""What a source is: where to look, and what the bytes mean. Everything else is the runner's."""
+"""The protocol of sources: what to fetch, and what the bytes mean. All else is done by `runs/`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rate:
-    """How often an upstream may be asked."""
+    """The rate limit of requests to an upstream."""
 
     per_second: float
     burst: int = 1
@@ -25,20 +25,20 @@ class Rate:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Key:
-    """A key that a source's upstream asks for, or that makes it more generous."""
+    """A key that a source's upstream requires, or that raises its rate limit."""
 
     setting: str
-    """Where it is set: `data_gov_key`."""
+    """The name of its setting: `data_gov_key`."""
     signup: str
-    """Where to get one."""
+    """The page to get one."""
     required: bool = True
     rate: Rate | None = None
-    """How often the upstream may be asked by somebody with a key, where that differs."""
+    """The rate limit with a key, if it differs."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SourceInfo:
-    """What everybody may know about a source without asking its upstream."""
+    """The facts of a source that are known without a request."""
 
     name: str
     """Lower-case slug; also its folder in the archive."""
@@ -47,9 +47,9 @@ class SourceInfo:
     summary: str = ""
     """One line on its content, for the table of sources in the README."""
     organisation: str
-    """Who publishes it."""
+    """Its publisher."""
     version: str
-    """Of the parser: a new one re-parses archived bytes that have not changed."""
+    """Of the parser: if it is new, unchanged archived bytes are parsed again."""
     schedule: str | None
     """Cron expression in America/New_York, or None for manual runs only."""
     rate: Rate
@@ -57,34 +57,34 @@ class SourceInfo:
     """Its typed tables, parents before children."""
     key: Key | None = None
     jurisdiction: str = ""
-    """Whose law or record it is: `United States`; empty for what is nobody's in particular."""
+    """The jurisdiction of its documents: `United States`; empty if they have none."""
     depends_on: tuple[str, ...] = ()
     """Sources that `bootstrap` loads first."""
     at_least: int = 1
     """A full listing with fewer records is suspicious."""
     fetch_concurrency: int = 4
     published_at: str = ""
-    """The upstream's field behind `published_at`, for the reference."""
+    """The upstream's field that becomes `published_at`, for the reference."""
     csl_type: str = "document"
     """The type of its documents in CSL 1.0.2, for citations in other programs: `report`."""
     csl_types: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The types of kinds of documents that have another one: `{"rule": "regulation"}`."""
     options: tuple[str, ...] = ()
-    """Source-specific ranges `backfill` understands, e.g. `congresses`."""
+    """Source-specific ranges that `backfill` takes, such as `congresses`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ListingResponse:
-    """A listing as it was answered and archived."""
+    """A listing as it was fetched and archived."""
 
     data: bytes
     archived: Archived
     changed: bool
-    """False when the upstream said 304, or served the bytes we had."""
+    """False if the upstream responded 304, or with the bytes of the last time."""
 
 
 class Ask(Protocol):
-    """How `discover` and `enumerate` reach the upstream: politely, conditionally, archived."""
+    """Fetches listings for `discover` and `enumerate`: rate-limited, conditional, archived."""
 
     async def __call__(self, url: str, *, path: str) -> ListingResponse:
         """Fetch a listing; it is archived under `corpus/<source>/<path>`."""
@@ -92,11 +92,11 @@ class Ask(Protocol):
 
 
 class Registered(Protocol):
-    """Anything that is run by its name: a feed, or a code."""
+    """A source of any kind: a feed, a code or a website."""
 
     @property
     def info(self) -> SourceInfo:
-        """What everybody may know about it."""
+        """The facts of the source."""
         ...
 
 
@@ -106,11 +106,11 @@ class Source(Protocol):
 
     @property
     def info(self) -> SourceInfo:
-        """What is known about it without asking its upstream."""
+        """The facts of the source."""
         ...
 
     def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
-        """Say what there is to fetch, in load order, and how far that list reaches."""
+        """List what there is to fetch, in load order, and how far the list reaches."""
         ...
 
     def parse(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
@@ -120,33 +120,33 @@ class Source(Protocol):
 
 @runtime_checkable
 class Collector(Protocol):
-    """A source that obtains its files itself, as it does more with them than to load them.
+    """A source that downloads its files itself, as it does more with them than load them.
 
-    It has looked at them by then, and they may be long: its `parse` is given none of their bytes.
+    Its `parse` receives none of their bytes, as they may be long.
     """
 
     async def collect(
-        self, task: FetchTask, part: Part, known: FileRecord | None
+        self, task: FetchTask, part: Part, previous: FileRecord | None
     ) -> DownloadResult:
-        """The file of a part, archived; `known` is what earlier runs remember of it."""
+        """The file of a part, archived; `previous` is the file of an earlier run."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Expected:
-    """What an independent enumeration says should be held."""
+    """The documents that an independent enumeration expects."""
 
     scope: str
-    """A day, a file, a Congress: what a person would look at."""
+    """A day, a file or a Congress, as people would check it."""
     document_ids: frozenset[str]
 
 
 @runtime_checkable
 class Auditable(Protocol):
-    """A source whose upstream can be counted by another way than the one it is loaded by."""
+    """A source whose upstream can be counted in another way than it is loaded."""
 
     def enumerate(
         self, ask: Ask, since: date | None, until: date | None
     ) -> AsyncIterator[Expected]:
-        """Name what should be there."""
+        """List the expected documents."""
         ...

@@ -1,8 +1,8 @@
-"""What a legal code is: a tree of unknown depth, planned in one walk for each of its units.
+"""The protocol of codes: a code is a tree of unknown depth, and each of its units is walked once.
 
-An adapter says how to walk. It names the units (titles, acts), turns the bytes of a page into the
-nodes listed there, and says of every leaf what it is called. It opens no socket and no database,
-and never inserts, batches or retries: all of that is done once for all codes, in `codes/`.
+An adapter lists the units (titles, acts), turns the bytes of a page into the nodes listed there,
+and describes the document of every leaf. It uses neither network nor database, and does not batch
+or retry: all of that is done once for all codes, in `codes/`.
 
 A page is addressed by its path below the publisher's own address, `info.base`; the same path leads
 to the same file in a folder laid out as the publisher lays it out. A member of a zip archive
@@ -19,7 +19,7 @@ from fonds.model import Archived, BodyFormat
 from fonds.sources.base import SourceInfo
 
 FRONT = "front"
-"""The kind of a leaf for text that stands directly under a container, beside its children."""
+"""The kind of a leaf for text directly under a container, next to its children."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,33 +32,33 @@ class Span:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TocNode:
-    """A node as its publisher lists it. Its id follows from this and from the nodes above it."""
+    """A node as its publisher lists it; its id is computed from this and the nodes above it."""
 
     kind: str
     """The level's own name, lower case: `title`, `subchapter`, `section`, `unit`."""
     label: str
-    """As a reader would know it: `CHAPTER 7—SOCIAL SECURITY`, `§ 1396a. State plans`."""
+    """As readers see it: `CHAPTER 7—SOCIAL SECURITY`, `§ 1396a. State plans`."""
     number: str = ""
     """The publisher's number, as printed but without sign or brackets: `1396a`, `202 to 204`."""
     depth: int = 1
-    """How far below the node that is expanded: 1 is a child, 2 a grandchild listed after it."""
+    """Levels below the node that is expanded: 1 is a child, 2 a grandchild listed after it."""
     is_leaf: bool = False
-    """Whether it has a text of its own and becomes a document."""
+    """True if it has a text of its own and becomes a document."""
     pages: tuple[str, ...] = ()
-    """Of a container: the pages that list what is below it. Of a leaf: the one page that holds its
-    text, or none if that is the page being expanded."""
+    """Of a container: the pages that list the nodes below it. Of a leaf: the page with its text, or
+    none if that is the page being expanded."""
     optional_pages: tuple[str, ...] = ()
-    """Further pages of a container that may be missing without harm, e.g. a supplement."""
+    """Further pages of a container that may be missing, such as a supplement."""
     leaf_pages: tuple[str, ...] = ()
-    """Of a unit in a folder, where no page lists them: the files of its leaves."""
+    """Of a unit in a folder, if no page lists them: the files of its leaves."""
     span: Span | None = None
-    """Of a leaf: where on the page its text stands; None is all of the page."""
+    """Of a leaf: the range of its text on the page; None is the whole page."""
     identifier: str = ""
-    """The publisher's own name of it, if it has one: `/us/usc/t42/s1396a`."""
+    """The publisher's identifier, if it has one: `/us/usc/t42/s1396a`."""
     status: str = ""
     """Of a leaf that is not in force: `repealed`, `reserved`, `renumbered`, …"""
     published_at: str | None = None
-    """Of a unit: the day of the text, if the file says it (ISO 8601)."""
+    """Of a unit: the day of the text, if the file has it (ISO 8601)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,7 +72,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Leaf:
-    """A leaf of the planned tree, with all that was said of it."""
+    """A leaf of the planned tree, with everything its page lists of it."""
 
     id: str
     version: str
@@ -90,23 +90,23 @@ class Leaf:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shard:
-    """What the document of a leaf says beside its text."""
+    """The metadata of the document of a leaf."""
 
     title: str
     citation_string: str
     """Ready to paste: `42 U.S.C. § 1396a (2024).`"""
     source_url: str
-    """The page a person would open."""
+    """The page for readers."""
     normalizer: str
-    """Makes Markdown of the leaf's bytes: `uslm_v1`."""
+    """The normalizer of the leaf's bytes: `uslm_v1`."""
     format: BodyFormat
     aliases: tuple[str, ...] = ()
-    """Every other name of it: forms of its citation, the publisher's identifier."""
+    """Other names: forms of its citation, the publisher's identifier."""
     published_at: str | None = None
 
 
 class Page(Protocol):
-    """A file of the publisher, kept as it was served."""
+    """A file of the publisher, as it was served."""
 
     @property
     def name(self) -> str:
@@ -115,46 +115,46 @@ class Page(Protocol):
 
     @property
     def archived(self) -> Archived:
-        """Hash, size, address and time; the key is empty where nothing is kept (planning)."""
+        """Hash, size, address and time; the key is empty if nothing is archived (planning)."""
         ...
 
     def read(self) -> bytes:
-        """All of it; for pages known to be small."""
+        """The whole content, for pages known to be small."""
         ...
 
     def open(self) -> IO[bytes]:
-        """A stream over it, for files of any size."""
+        """A stream of the content, for files of any size."""
         ...
 
 
 class Origin(Protocol):
-    """Where one edition is read from: the publisher, a mirror, a folder or a single file."""
+    """The files of one edition: of the publisher, a mirror, a folder or a single file."""
 
     @property
     def version(self) -> str:
-        """The edition asked for; empty while it is being found out."""
+        """The requested edition; empty while it is being determined."""
         ...
 
     @property
     def files(self) -> Sequence[str] | None:
-        """The names in the folder, or of the single file; None for an address, which has none."""
+        """The names of the files in a folder, or of the single file; None for an address."""
         ...
 
     async def read(self, page: str) -> Page:
-        """Fetch a page; it is archived where the edition is being ingested."""
+        """Fetch a page, which is archived if the edition is being ingested."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CodeInfo(SourceInfo):
-    """What everybody may know about a code without asking its publisher."""
+    """The facts of a code that are known without a request."""
 
     base: str
     """The publisher's address that all page paths are relative to; ends with a slash."""
     jurisdiction: str
-    """Whose law it is: `United States`, `Connecticut`."""
+    """The jurisdiction: `United States`, `Connecticut`."""
     unit: str
-    """What a unit is called: `title`, `act`."""
+    """The kind of its units: `title`, `act`."""
     language: str = "en"
 
 
@@ -165,23 +165,23 @@ class JurisdictionAdapter(Protocol):
     info: CodeInfo
 
     async def newest_version(self, origin: Origin) -> str:
-        """The stamp of the edition that the publisher serves now, or that the files hold.
+        """The label of the edition that the publisher serves now, or of the files.
 
-        Raises `UsageError` where files do not tell, so that `--version` must be given.
+        Raises `UsageError` if the files do not contain it, so that `--version` is required.
         """
         ...
 
     def discover_unit_roots(self, origin: Origin) -> AsyncIterator[TocNode]:
-        """The units, in the publisher's order. Each names its pages, and is expanded in a walk."""
+        """The units, in the publisher's order, with their pages; each is then walked."""
         ...
 
     def expand(self, node: TocNode, pages: Mapping[str, Page]) -> Iterator[TocNode]:
         """The nodes that a container's pages list below it, in reading order; pure.
 
-        The first may have depth 0: it is the container itself, better known now.
+        The first may have depth 0: it replaces the container itself.
         """
         ...
 
     def shardify(self, leaf: Leaf) -> Shard:
-        """What the document of a leaf is called, and what reads its bytes; pure."""
+        """The metadata of the document of a leaf; pure."""
         ...

@@ -17,7 +17,7 @@ FRESH = ("tests.unit.engine.chores",)
 
 @pytest.fixture(params=[(), FRESH], ids=["workers", "copies"])
 def engine(request: pytest.FixtureRequest) -> Iterator[LocalEngine]:
-    with LocalEngine(workers=2, memory_mib=512, seconds=60, fresh=request.param) as engine:
+    with LocalEngine(workers=2, memory_mib=512, seconds=60, preload=request.param) as engine:
         yield engine
 
 
