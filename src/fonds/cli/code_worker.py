@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from fonds.codes.budget import MIB, Budget, data_size, resident
+from fonds.codes.budget import MIB, Budget, data_size, memory_in_use
 from fonds.codes.invocation import InvocationReport, UnitOrder, invoke, read_order
 from fonds.errors import ItemMemoryError
 from fonds.library import Library
@@ -59,11 +59,11 @@ async def _invoke(order: UnitOrder, settings: Settings) -> InvocationReport:
 
 
 def _limit(budget: Budget) -> int:
-    """The RLIMIT_DATA that keeps resident memory within the budget.
+    """The RLIMIT_DATA that keeps anonymous memory within the budget.
 
     The kernel counts reserved pages that were never touched, and not those mapped from files.
     """
-    return data_size() - resident() + budget.memory_mib * MIB + THREADS * STACK_BYTES
+    return data_size() - memory_in_use() + budget.memory_mib * MIB + THREADS * STACK_BYTES
 
 
 def _end_with_parent() -> None:

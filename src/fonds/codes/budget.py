@@ -27,7 +27,7 @@ class Budget:
     subrequests: int = 1000
     """HTTP requests, database statements and blob operations together."""
     memory_mib: int = 128
-    """Resident memory of the process, at its highest."""
+    """Anonymous memory of the process, at its highest."""
 
 
 class Meter:
@@ -61,25 +61,30 @@ class Meter:
         """Refuse to begin what would pass a limit half-way."""
         if self.left < subrequests:
             raise BudgetSpentError(f"{subrequests} more sub-requests would pass the limit")
-        if resident() + memory > self.budget.memory_mib * MIB:
+        if memory_in_use() + memory > self.budget.memory_mib * MIB:
             raise BudgetSpentError(f"more memory would pass the {self.budget.memory_mib} MiB")
 
 
-def resident() -> int:
-    """Bytes of memory this process holds now."""
-    return _field("VmRSS") or peak()
+def memory_in_use() -> int:
+    """Bytes of anonymous memory of this process.
+
+    Pages mapped from files are not counted: libraries are shared by all processes that use them.
+    """
+    return _status("RssAnon") or _peak_of_usage()
 
 
-def peak() -> int:
-    """The most bytes it held since the last `reset_peak`, or since it began."""
-    in_kib = sys.platform != "darwin"
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return _field("VmHWM") or most * (1024 if in_kib else 1)
+def peak_memory() -> int:
+    """The most bytes of anonymous memory since the last `reset_peak`, or since the start."""
+    highest = _status("VmHWM")
+    if highest is None:
+        return _peak_of_usage()
+    mapped = (_status("RssFile") or 0) + (_status("RssShmem") or 0)
+    return max(memory_in_use(), highest - mapped)
 
 
 def data_size() -> int:
     """Bytes of memory the kernel counts as its data, used or only reserved."""
-    return _field("VmData") or resident()
+    return _status("VmData") or memory_in_use()
 
 
 def reset_peak() -> bool:
@@ -90,8 +95,14 @@ def reset_peak() -> bool:
     return False
 
 
-def _field(name: str) -> int | None:
-    # What a child says of itself through `getrusage` begins with its parent's memory.
+def _peak_of_usage() -> int:
+    """The highest resident size, for systems without /proc."""
+    in_kib = sys.platform != "darwin"
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1024 if in_kib else 1)
+
+
+def _status(name: str) -> int | None:
+    # A child's `getrusage` starts with the memory of its parent.
     with suppress(OSError), _STATUS.open() as file:
         for line in file:
             if line.startswith(name):

@@ -23,7 +23,7 @@ from tempfile import NamedTemporaryFile
 from typing import Any, Final
 
 from fonds import ids
-from fonds.codes.budget import MIB, Budget, Meter, peak, reset_peak, resident
+from fonds.codes.budget import MIB, Budget, Meter, memory_in_use, peak_memory, reset_peak
 from fonds.codes.execute import Execution, ExecutionProgress, SectionWriter
 from fonds.codes.origin import KeptOrigin, PlaceOrigin, open_blob, open_place
 from fonds.codes.packs import Bodies
@@ -140,7 +140,7 @@ async def invoke(
         http=meter.spent["http"],
         database=meter.spent["database"],
         blobs=meter.spent["blob"],
-        peak_mib=round(peak() / MIB, 1),
+        peak_mib=round(peak_memory() / MIB, 1),
         seconds=round(clock.monotonic() - began, 3),
     )
 
@@ -295,7 +295,7 @@ class Invoker:
         """One invocation."""
         if self._engine is not None:
             return await asyncio.to_thread(self._elsewhere, self._engine, order)
-        has_room = resident() + _ROOM <= order.budget.memory_mib * MIB
+        has_room = memory_in_use() + _ROOM <= order.budget.memory_mib * MIB
         if self._in_subprocess or order.id == self._outgrown or not has_room:
             return await invoke_in_subprocess(order, self._context.settings)
         try:

@@ -29,7 +29,7 @@ from tests.unit.codes.trees import (
     publish,
 )
 
-from fonds.codes.budget import MIB, Budget, Meter, resident
+from fonds.codes.budget import MIB, Budget, Meter, memory_in_use
 from fonds.codes.invocation import InvocationReport, UnitOrder, invoke
 from fonds.codes.run import CodeRequest, find_orders
 from fonds.context import Context
@@ -63,7 +63,7 @@ def test_meter_refuses_to_begin_what_it_could_not_finish() -> None:
 
 
 def test_meter_refuses_memory_that_is_not_allowed() -> None:
-    allowed = resident() // MIB + 50
+    allowed = memory_in_use() // MIB + 50
     meter = Meter(Budget(memory_mib=allowed))
     meter.require(memory=MIB)
     with pytest.raises(BudgetSpentError, match=f"{allowed} MiB"):
@@ -87,16 +87,16 @@ def test_threads_that_charge_at_once_never_pass_the_limit() -> None:
 
 _HELD_AND_LET_GO = """
 import mmap
-from fonds.codes.budget import MIB, peak, reset_peak, resident
+from fonds.codes.budget import MIB, memory_in_use, peak_memory, reset_peak
 
-with mmap.mmap(-1, 64 * MIB) as ballast:
+with mmap.mmap(-1, 64 * MIB, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as ballast:
     for page in range(0, 64 * MIB, mmap.PAGESIZE):
         ballast[page] = 1
-    high = peak()
-    assert high >= resident() - MIB, (high, resident())
+    high = peak_memory()
+    assert high >= memory_in_use() - MIB, (high, memory_in_use())
     assert high >= 64 * MIB, high
 can_reset = reset_peak()
-assert not can_reset or peak() < high - 32 * MIB, (peak(), high)
+assert not can_reset or peak_memory() < high - 32 * MIB, (peak_memory(), high)
 """
 
 
