@@ -283,5 +283,5 @@ def test_unknown_edition_is_refused_with_those_that_are_held(database: Database)
 def test_unknown_unit_is_refused(database: Database) -> None:
     publish(database, "2024", {"title-1/section-1": law("harbor")})
     publish(database, "2025", {"title-1/section-1": law("harbor")})
-    with pytest.raises(UsageError, match=r"holds title-7$"):
+    with pytest.raises(UsageError, match=r"contains title-7$"):
         compare_editions(database, "usc", "2024", "2025", unit="title-7/chapter-1")

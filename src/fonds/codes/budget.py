@@ -1,4 +1,4 @@
-"""What one invocation may spend, what it has spent, and how much memory it holds."""
+"""Limits of one invocation, and measurement of its requests and memory."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ class Budget:
     subrequests: int = 1000
     """HTTP requests, database statements and blob operations together."""
     memory_mib: int = 128
-    """Anonymous memory of the process, at its highest."""
+    """Peak of the process's anonymous memory."""
 
 
 class Meter:
-    """What an invocation has spent; refuses what would pass a limit, before it happens."""
+    """Counts the sub-requests of an invocation, and raises before one would exceed a limit."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
-        self.spent: Counter[Expense] = Counter()
-        self._counting = Lock()
+        self.usage: Counter[Expense] = Counter()
+        self._lock = Lock()
 
     @property
     def subrequests(self) -> int:
-        """Spent so far."""
-        return self.spent.total()
+        """Sub-requests made so far."""
+        return self.usage.total()
 
     @property
     def left(self) -> int:
@@ -49,20 +49,22 @@ class Meter:
         return self.budget.subrequests - self.subrequests
 
     def charge(self, expense: Expense) -> None:
-        """Count one sub-request, or refuse it."""
-        with self._counting:
+        """Count one sub-request; raises `BudgetSpentError` if none is left."""
+        with self._lock:
             if self.left < 1:
                 raise BudgetSpentError(
-                    f"the invocation's {self.budget.subrequests} sub-requests are spent"
+                    f"the invocation's {self.budget.subrequests} sub-requests are used up"
                 )
-            self.spent[expense] += 1
+            self.usage[expense] += 1
 
     def require(self, *, subrequests: int = 0, memory: int = 0) -> None:
-        """Refuse to begin what would pass a limit half-way."""
+        """Raise `BudgetSpentError` unless so much is left, so that work does not stop half-way."""
         if self.left < subrequests:
-            raise BudgetSpentError(f"{subrequests} more sub-requests would pass the limit")
+            raise BudgetSpentError(f"{subrequests} more sub-requests would exceed the limit")
         if memory_in_use() + memory > self.budget.memory_mib * MIB:
-            raise BudgetSpentError(f"more memory would pass the {self.budget.memory_mib} MiB")
+            raise BudgetSpentError(
+                f"more memory would exceed the limit of {self.budget.memory_mib} MiB"
+            )
 
 
 def memory_in_use() -> int:
@@ -74,7 +76,7 @@ def memory_in_use() -> int:
 
 
 def peak_memory() -> int:
-    """The most bytes of anonymous memory since the last `reset_peak`, or since the start."""
+    """Peak of anonymous memory in bytes since the last `reset_peak`, or since the start."""
     highest = _status("VmHWM")
     if highest is None:
         return _peak_of_usage()
@@ -83,12 +85,12 @@ def peak_memory() -> int:
 
 
 def data_size() -> int:
-    """Bytes of memory the kernel counts as its data, used or only reserved."""
+    """Bytes that the kernel counts as data of this process, used or only reserved."""
     return _status("VmData") or memory_in_use()
 
 
 def reset_peak() -> bool:
-    """Measure the peak from here on; False where the system cannot."""
+    """Reset the peak of memory; False if the system does not support it."""
     with suppress(OSError):
         _CLEAR.write_text(_RESET_PEAK)
         return True

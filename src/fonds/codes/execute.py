@@ -1,9 +1,7 @@
-"""Executing a plan: batch after batch, each checked for what exists, as far as the budget reaches.
+"""Execution of a plan, batch after batch, until the budget is used up.
 
-A batch puts its bodies into a pack, and then its nodes and documents into the database. Whatever
-is there already is left alone, so any batch can be repeated at any time, by anybody.
-
-Writing sections: nodes and documents of a portion of a batch, in one transaction.
+A batch stores its bodies in a pack, and then its nodes and documents in the database. Existing
+ones are left as they are, so any process can repeat any batch at any time.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from sqlalchemy import Connection, select
 from fonds import ids
 from fonds.chunk.tokens import memory_to_load
 from fonds.codes.budget import MIB, Meter
-from fonds.codes.packs import Bodies, PackedSection
+from fonds.codes.packs import BatchPacks, PackedSection
 from fonds.codes.plan import NodeBatch, PlanHead, PlannedNode
 from fonds.context import Context
 from fonds.errors import BudgetSpentError, ParseError
@@ -36,16 +34,16 @@ from fonds.stores.tables import documents, nodes
 
 @dataclass(frozen=True, slots=True)
 class PortionResult:
-    """What became of a portion."""
+    """The result of writing a portion of a batch."""
 
     inserted: int
     """Nodes that were new."""
     failures: list[tuple[str, str]]
-    """Sections whose bytes are kept but could not be read, each with the cause."""
+    """Sections whose bytes are stored but could not be parsed, each with its error."""
 
 
 class SectionWriter:
-    """Turns bytes into documents, and writes them with their nodes."""
+    """Turns bytes into documents, and writes them with their nodes in one transaction."""
 
     def __init__(self, adapter: JurisdictionAdapter, head: PlanHead, context: Context) -> None:
         self._adapter = adapter
@@ -54,14 +52,14 @@ class SectionWriter:
         self._context = context
 
     def write(
-        self, containers: Sequence[PlannedNode], found: Sequence[PackedSection]
+        self, containers: Sequence[PlannedNode], sections: Sequence[PackedSection]
     ) -> PortionResult:
-        """Write what is not there yet; what cannot be read has a node and no document."""
+        """Write missing rows; a section that cannot be parsed has a node and no document."""
         now = self._context.seams.clock.now()
         rows = [self._row(node, now) for node in containers]
-        writings: list[DocumentWrite] = []
+        writes: list[DocumentWrite] = []
         failures: list[tuple[str, str]] = []
-        for section in found:
+        for section in sections:
             row = self._row(section.node, now, body_ref=section.pack.ref(section.entry))
             rows.append(row)
             try:
@@ -70,21 +68,21 @@ class SectionWriter:
                 failures.append((section.node.id, f"{type(error).__name__}: {error}"))
                 continue
             row["label"] = document.title
-            writings.append(self._writing(document))
+            writes.append(self._document_write(document))
         chunker = self._context.chunker
         with self._context.database.write() as connection:
             inserted = _insert_nodes(connection, rows)
             write_documents(
                 connection,
                 self._context.database.fulltext,
-                writings,
+                writes,
                 now,
                 derive=lambda document: passages_of(document, chunker),
             )
         return PortionResult(inserted, failures)
 
     def check(self, node: PlannedNode, data: bytes) -> None:
-        """Raise the cause why bytes that claim to be a section cannot be read as one."""
+        """Raise the error of bytes that cannot be parsed as a section."""
         shard = self._adapter.shardify(node.leaf(self._head))
         get_normalizer(shard.normalizer).to_markdown(data)
 
@@ -130,15 +128,15 @@ class SectionWriter:
     def _body(self, section: PackedSection, shard: Shard, archived: Archived) -> Body:
         normalizer = get_normalizer(shard.normalizer)
         text = normalizer.to_markdown(section.pack.read(section.entry), section.entry.url)
-        above = tuple(step.label for step in section.node.lineage)
+        ancestors = tuple(step.label for step in section.node.lineage)
         return Body(
             archived=archived,
             format=shard.format,
             normalizer=normalizer.label,
-            normalized=replace(text, above=above),
+            normalized=replace(text, above=ancestors),
         )
 
-    def _writing(self, document: Document) -> DocumentWrite:
+    def _document_write(self, document: Document) -> DocumentWrite:
         record = ParsedRecord(
             source=self._head.source,
             table=nodes.name,
@@ -166,33 +164,33 @@ def _first_heading(body: Body) -> str | None:
 
 
 def _insert_nodes(connection: Connection, rows: list[dict[str, Any]]) -> int:
-    wanted = [row["id"] for row in rows]
-    held = {row.id for row in select_in(connection, select(nodes.c.id), nodes.c.id, wanted)}
-    fresh = [row for row in rows if row["id"] not in held]
-    insert_ignoring(connection, nodes, fresh)
-    return len(fresh)
+    node_ids = [row["id"] for row in rows]
+    existing = {row.id for row in select_in(connection, select(nodes.c.id), nodes.c.id, node_ids)}
+    new = [row for row in rows if row["id"] not in existing]
+    insert_ignoring(connection, nodes, new)
+    return len(new)
 
 
-SURVEYED_AT_ONCE: Final = 2000
-"""Nodes looked up by one statement."""
+LOOKUP_SIZE: Final = 2000
+"""Nodes that one statement looks up."""
 STATEMENTS: Final = 20
-"""Sub-requests that a batch needs beside its fetches: counted, and rounded up."""
-_AT_REST: Final = 8 * MIB
-_PER_BYTE: Final = 8
-"""Memory for a batch, and for each byte of its longest body: its tree, text and passages."""
+"""Sub-requests that a batch needs besides its fetches: measured, and rounded up."""
+_BYTES_PER_BATCH: Final = 8 * MIB
+_BYTES_PER_SOURCE_BYTE: Final = 8
+"""Memory for each byte of the longest body of a batch: its tree, text and passages."""
 
 
 @dataclass(kw_only=True, slots=True)
 class ExecutionProgress:
-    """What execution did, and how far it came."""
+    """Counts of an execution, and the batch to continue with."""
 
     inserted: int = 0
     """Nodes that were new."""
     skipped: int = 0
-    """Nodes that were there, with their documents."""
+    """Nodes that existed with their documents."""
     next_batch: int = 0
     failures: list[tuple[str, str]] = field(default_factory=list)
-    """Sections that could not be had, each with the cause."""
+    """Sections that are missing, each with its error."""
 
 
 class Execution:
@@ -201,84 +199,84 @@ class Execution:
     def __init__(
         self,
         head: PlanHead,
-        bodies: Bodies,
+        packs: BatchPacks,
         writer: SectionWriter,
         database: Database,
         meter: Meter,
     ) -> None:
         self._head = head
-        self._bodies = bodies
+        self._packs = packs
         self._writer = writer
         self._database = database
         self._meter = meter
         self.progress = ExecutionProgress()
 
     async def run(self, batches: Iterator[NodeBatch], *, first: int = 0) -> bool:
-        """Work on until the plan is done, or else until the budget is spent."""
+        """Execute batches from `first`; False if the budget is used up before the last one."""
         self.progress.next_batch = first
         waiting = islice(batches, first, None)
         try:
             while group := _group(waiting):
-                complete = await in_thread(self._survey, group)
+                complete = await in_thread(self._complete_nodes, group)
                 for batch in group:
-                    await self._take(batch, complete)
+                    await self._execute(batch, complete)
                     self.progress.next_batch = batch.number + 1
         except BudgetSpentError:
             return False
         return True
 
-    def _survey(self, group: Sequence[NodeBatch]) -> set[str]:
-        """The nodes that are there, leaves with their documents."""
-        table, text = nodes.c, documents.c.id
+    def _complete_nodes(self, group: Sequence[NodeBatch]) -> set[str]:
+        """The ids of existing nodes; of leaves only those with a document."""
+        table, document_id = nodes.c, documents.c.id
         query = (
-            select(table.id, table.body_ref, text)
-            .outerjoin(documents, text == table.id)
+            select(table.id, table.body_ref, document_id.label("document_id"))
+            .outerjoin(documents, document_id == table.id)
             .where(table.id.in_([node.id for batch in group for node in batch.nodes]))
         )
         with self._database.read() as connection:
             rows = connection.execute(query)
-            return {known for known, ref, document in rows if ref is None or document is not None}
+            return {row.id for row in rows if row.body_ref is None or row.document_id is not None}
 
-    async def _take(self, batch: NodeBatch, complete: set[str]) -> None:
+    async def _execute(self, batch: NodeBatch, complete: set[str]) -> None:
         missing = [node for node in batch.nodes if node.id not in complete]
         if missing:
-            await self._make(batch, missing)
-        # Not before: a batch for which the budget was too small is taken again.
+            await self._write_missing(batch, missing)
+        # Only now: a batch for which the budget is too small is executed again.
         self.progress.skipped += len(batch.nodes) - len(missing)
 
-    async def _make(self, batch: NodeBatch, missing: list[PlannedNode]) -> None:
-        wanted = [node for node in missing if node.is_leaf]
+    async def _write_missing(self, batch: NodeBatch, missing: list[PlannedNode]) -> None:
+        leaves = [node for node in missing if node.is_leaf]
         self._meter.require(
-            subrequests=STATEMENTS + self._bodies.fetches(batch, wanted),
-            memory=_memory(wanted),
+            subrequests=STATEMENTS + self._packs.fetches(batch, leaves),
+            memory=_memory(leaves),
         )
         containers = [node for node in missing if not node.is_leaf]
-        async for found in self._bodies.packed(batch, wanted):
-            await self._write(containers, found)
+        async for sections in self._packs.sections(batch, leaves):
+            await self._write(containers, sections)
             containers = []
         await self._write(containers, [])
-        self.progress.failures += self._bodies.take_failures()
+        self.progress.failures += self._packs.take_failures()
 
-    async def _write(self, containers: list[PlannedNode], found: list[PackedSection]) -> None:
-        if containers or found:
-            written = await in_thread(self._writer.write, containers, found)
-            self.progress.inserted += written.inserted
-            self.progress.failures += written.failures
+    async def _write(self, containers: list[PlannedNode], sections: list[PackedSection]) -> None:
+        if containers or sections:
+            result = await in_thread(self._writer.write, containers, sections)
+            self.progress.inserted += result.inserted
+            self.progress.failures += result.failures
 
 
-def _memory(wanted: Sequence[PlannedNode]) -> int:
-    """About how much a batch takes, and what it takes to begin."""
-    lengths = (node.span.length for node in wanted if node.span)
-    return memory_to_load() + _AT_REST + _PER_BYTE * max(lengths, default=0)
+def _memory(leaves: Sequence[PlannedNode]) -> int:
+    """An estimate of the memory that a batch needs, tokenizer included."""
+    lengths = (node.span.length for node in leaves if node.span)
+    return memory_to_load() + _BYTES_PER_BATCH + _BYTES_PER_SOURCE_BYTE * max(lengths, default=0)
 
 
 def _group(batches: Iterator[NodeBatch]) -> list[NodeBatch]:
-    """As many batches as are surveyed together."""
+    """The batches whose nodes are looked up together."""
     group: list[NodeBatch] = []
     size = 0
     for batch in batches:
         group.append(batch)
         size += len(batch.nodes)
-        if size >= SURVEYED_AT_ONCE:
+        if size >= LOOKUP_SIZE:
             break
     return group

@@ -1,12 +1,12 @@
 """One invocation: as much of a unit as one budget allows.
 
-The first one walks and stores the plan. Each goes on where the one before it ended, and asks the
-database what exists; so any of them can be killed, repeated, or run by somebody else.
+The first invocation walks the unit and stores the plan. Each of the following continues where the
+previous one ended, and looks up existing rows in the database; so any of them can be killed,
+repeated, or run by another process.
 
-Invocations in processes of their own, the kernel holding each to its memory.
-
-The child reads its order from the pipe it is given, and answers with one line of JSON. The pipe
-stays open as long as its parent lives: a child whose parent was killed ends at once.
+An invocation may run in a child process, whose memory the kernel limits. The child reads its order
+from a pipe and writes one line of JSON. The pipe stays open while the parent is running: a child
+whose parent was killed exits immediately.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, Final
 
-from fonds import ids
+from fonds import errors, ids
 from fonds.codes.budget import MIB, Budget, Meter, memory_in_use, peak_memory, reset_peak
 from fonds.codes.execute import Execution, ExecutionProgress, SectionWriter
-from fonds.codes.origin import KeptOrigin, PlaceOrigin, open_blob, open_place
-from fonds.codes.packs import Bodies
+from fonds.codes.origin import ArchivingOrigin, EditionOrigin, open_blob, open_location
+from fonds.codes.packs import BatchPacks
 from fonds.codes.plan import (
     PlanHead,
     head_of,
@@ -54,25 +54,25 @@ from fonds.seams import charged_to
 from fonds.settings import Settings
 from fonds.sources.jurisdiction import JurisdictionAdapter, Span, TocNode
 
-COMPARING: Final = 16
-"""Of a unit with many pages only some are compared with what was planned: one for so many
-sub-requests that may be made."""
+REQUESTS_PER_COMPARISON: Final = 16
+"""Only some pages of a large unit are compared with its plan: one for so many sub-requests that
+are left."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UnitOrder:
-    """A unit to be worked on."""
+    """A unit to ingest, with the budget of one invocation."""
 
     source: str
     version: str
-    given: str | None
-    """What `--from` said."""
+    location: str | None
+    """The value of `--from`."""
     root: TocNode
     only: tuple[str, ...] = ()
-    """Segments below the root, of a unit that is a part of one too large to be walked."""
+    """Segments below the root, for a part of a unit that is too large to be walked."""
     budget: Budget = field(default_factory=Budget)
     first_batch: int = 0
-    """Where the invocation before this one ended."""
+    """The batch after the last one of the previous invocation."""
 
     @property
     def unit(self) -> str:
@@ -87,7 +87,7 @@ class UnitOrder:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InvocationReport:
-    """What one invocation did and cost."""
+    """Results and costs of one invocation."""
 
     is_done: bool
     """Whether nothing remains."""
@@ -108,24 +108,24 @@ class InvocationReport:
         return self.http + self.database + self.blobs
 
     def to_json(self) -> dict[str, Any]:
-        """As a child process tells it."""
+        """The line that a child process writes."""
         return asdict(self)
 
     @classmethod
-    def from_json(cls, told: dict[str, Any]) -> InvocationReport:
-        """As its parent reads it."""
-        progress = ExecutionProgress(**told.pop("progress"))
-        progress.failures = [(known, cause) for known, cause in progress.failures]
-        return cls(progress=progress, **told)
+    def from_json(cls, values: dict[str, Any]) -> InvocationReport:
+        """Read the line of a child process."""
+        progress = ExecutionProgress(**values.pop("progress"))
+        progress.failures = [(section_id, error) for section_id, error in progress.failures]
+        return cls(progress=progress, **values)
 
 
 async def invoke(
     order: UnitOrder, adapter: JurisdictionAdapter, context: Context
 ) -> InvocationReport:
-    """Work on a unit until it is done or the budget is spent."""
+    """Ingest a unit until it is done or the budget is used up."""
     reset_peak()
     clock = context.seams.clock
-    began = clock.monotonic()
+    started = clock.monotonic()
     meter = Meter(order.budget)
     with charged_to(meter.charge):
         invocation = _Invocation(order, adapter, context, meter)
@@ -137,11 +137,11 @@ async def invoke(
         shards=head.shards,
         batches=head.batches,
         progress=progress,
-        http=meter.spent["http"],
-        database=meter.spent["database"],
-        blobs=meter.spent["blob"],
+        http=meter.usage["http"],
+        database=meter.usage["database"],
+        blobs=meter.usage["blob"],
         peak_mib=round(peak_memory() / MIB, 1),
-        seconds=round(clock.monotonic() - began, 3),
+        seconds=round(clock.monotonic() - started, 3),
     )
 
 
@@ -154,8 +154,8 @@ class _Invocation:
         self._context = context
         self._meter = meter
         info = adapter.info
-        place = open_place(order.given, info, context)
-        self._origin = KeptOrigin(place, info, context, version=order.version)
+        location = open_location(order.location, info, context)
+        self._origin = ArchivingOrigin(location, info, context, version=order.version)
         self._key = plan_key(info.name, order.version, order.unit, info.version)
         self.has_planned = False
 
@@ -169,15 +169,15 @@ class _Invocation:
             await self._compare(head)
             await in_thread(self._record, head)
         writer = SectionWriter(self._adapter, head, self._context)
-        bodies = Bodies(
+        packs = BatchPacks(
             head,
             self._origin,
             self._context.blobs,
             prefix=pack_prefix(head),
-            at_once=self._adapter.info.fetch_concurrency,
+            concurrency=self._adapter.info.fetch_concurrency,
             check=writer.check,
         )
-        execution = Execution(head, bodies, writer, self._context.database, self._meter)
+        execution = Execution(head, packs, writer, self._context.database, self._meter)
         first = self._order.first_batch
         is_done = await execution.run(read_batches(head, lines), first=first)
         return head, execution.progress, is_done
@@ -198,7 +198,7 @@ class _Invocation:
             try:
                 self._context.blobs.create(self._key, Path(file.name))
             except BlobExistsError:
-                return  # by one who was faster; what is executed is what is stored
+                return  # another process was faster; the stored plan is executed
         self._record(head)
 
     def _record(self, head: PlanHead) -> None:
@@ -206,29 +206,29 @@ class _Invocation:
             record_plan(connection, head, self._key, self._context.seams.clock.now())
 
     async def _compare(self, head: PlanHead) -> None:
-        """An edition is immutable: other bytes under its stamp are an error, not an update."""
-        for name, planned in head.pages[: max(1, self._meter.left // COMPARING)]:
+        """Raise if pages differ from the plan: an edition is immutable."""
+        for name, planned in head.pages[: max(1, self._meter.left // REQUESTS_PER_COMPARISON)]:
             if await self._origin.sha256(name) != planned.sha256:
                 raise EditionChangedError(
-                    f"{name} is not the file that edition {head.version} was made from: ingest it "
-                    "under another version"
+                    f"{name} has changed since edition {head.version} was planned: ingest it "
+                    "under another version (--version)"
                 )
 
 
 async def walk_order(
-    order: UnitOrder, adapter: JurisdictionAdapter, origin: PlaceOrigin, meter: Meter
+    order: UnitOrder, adapter: JurisdictionAdapter, origin: EditionOrigin, meter: Meter
 ) -> Walked:
-    """The tree of what an order asks for, walked under its budget."""
-    above = ids.tree_root(order.source, order.version)
+    """Walk the unit of an order under its budget."""
+    root_id = ids.tree_root(order.source, order.version)
 
     def check() -> None:
         meter.require(memory=MIB)
 
-    return await walk(adapter, above, order.root, origin, only=order.only, check=check)
+    return await walk(adapter, root_id, order.root, origin, only=order.only, check=check)
 
 
 def plan_head(order: UnitOrder, adapter: JurisdictionAdapter, walked: Walked) -> PlanHead:
-    """What is known of a unit once it is walked."""
+    """The head of the plan of a walked unit."""
     head = head_of(
         walked,
         source=order.source,
@@ -241,14 +241,14 @@ def plan_head(order: UnitOrder, adapter: JurisdictionAdapter, walked: Walked) ->
 
 CHILD: Final = "fonds.cli.code_worker"
 MEMORY_MIB: Final = 4096
-"""What an engine allows an invocation; its own budget is what holds it."""
+"""The limit of an engine for an invocation, far above the budget of the invocation."""
 SECONDS: Final = 6 * 3600.0
-"""Likewise: a thousand requests may be slow ones."""
-_ROOM: Final = 16 * MIB
-"""What walking, or looking what exists, adds to this process."""
-_LISTS: Final = ("pages", "optional_pages", "leaf_pages")
-# One arena, since freed memory of one is no use to another; and what is freed is given back.
-_LEAN: Final = {
+"""The time limit of an engine; a thousand requests may be slow."""
+_MEMORY_RESERVE: Final = 16 * MIB
+"""Memory that a walk or a lookup of existing rows needs."""
+_TUPLE_FIELDS: Final = ("pages", "optional_pages", "leaf_pages")
+# One arena, since arenas do not reuse each other's memory; freed memory is returned to the system.
+_MALLOC_OPTIONS: Final = {
     "MALLOC_ARENA_MAX": "1",
     "MALLOC_TRIM_THRESHOLD_": "131072",
     "MALLOC_MMAP_THRESHOLD_": "131072",
@@ -259,7 +259,7 @@ _LEAN: Final = {
 def open_invoker(
     adapter: JurisdictionAdapter, context: Context, *, in_subprocess: bool = False
 ) -> Iterator[Invoker]:
-    """What runs the invocations of a code: this process, unless there is a cluster."""
+    """Open the runner of invocations: this process, or a cluster if the settings name one."""
     address = context.settings.engine
     if address == LOCAL:
         yield Invoker(adapter, context, in_subprocess=in_subprocess)
@@ -269,9 +269,9 @@ def open_invoker(
 
 
 class Invoker:
-    """Runs invocations in this process while it is small enough, and else in one of their own.
+    """Runs invocations in this process while it is small enough, else in a child process.
 
-    With an engine, each runs there, and several units may be worked on side by side.
+    With an engine, each runs there, and several units run concurrently.
     """
 
     def __init__(
@@ -287,30 +287,30 @@ class Invoker:
         self._in_subprocess = in_subprocess
         self._engine = engine
         self.concurrency = engine.workers if engine else 1
-        """How many units are worked on at a time."""
-        self._outgrown = ""
-        """The unit that this process has no room for any more."""
+        """The number of units that run concurrently."""
+        self._too_large = ""
+        """The id of the unit for which this process has too little memory left."""
 
     async def __call__(self, order: UnitOrder) -> InvocationReport:
-        """One invocation."""
+        """Run one invocation."""
         if self._engine is not None:
-            return await asyncio.to_thread(self._elsewhere, self._engine, order)
-        has_room = memory_in_use() + _ROOM <= order.budget.memory_mib * MIB
-        if self._in_subprocess or order.id == self._outgrown or not has_room:
+            return await asyncio.to_thread(self._run_on_engine, self._engine, order)
+        has_memory = memory_in_use() + _MEMORY_RESERVE <= order.budget.memory_mib * MIB
+        if self._in_subprocess or order.id == self._too_large or not has_memory:
             return await invoke_in_subprocess(order, self._context.settings)
         try:
             report = await invoke(order, self._adapter, self._context)
         except UnitTooLargeError:
-            # Beside all else that this process holds; a fresh one may have room for it.
-            self._outgrown = order.id
+            # This process uses memory for other things; a new process may have enough.
+            self._too_large = order.id
             return await invoke_in_subprocess(order, self._context.settings)
         if report.progress.next_batch == order.first_batch:
-            self._outgrown = order.id
-        return _within(report, order.budget)
+            self._too_large = order.id
+        return _checked(report, order.budget)
 
-    def _elsewhere(self, engine: Engine, order: UnitOrder) -> InvocationReport:
+    def _run_on_engine(self, engine: Engine, order: UnitOrder) -> InvocationReport:
         settings = portable_settings(self._context.settings)
-        # Each invocation keeps to the rate by itself; together they are one visitor.
+        # Each invocation limits its own rate; together they must not exceed it.
         shared = replace(settings, rate_factor=settings.rate_factor / self.concurrency)
         (outcome,) = engine.run(invoke_order, [(order, shared)])
         report: InvocationReport = outcome.unwrap()
@@ -318,49 +318,51 @@ class Invoker:
 
 
 def invoke_order(item: tuple[UnitOrder, Settings]) -> InvocationReport:
-    """One invocation on a machine of a cluster."""
+    """Run one invocation on a machine of a cluster."""
     order, settings = item
     require_local_files(settings)
     return asyncio.run(invoke_in_subprocess(order, settings))
 
 
 async def invoke_in_subprocess(order: UnitOrder, settings: Settings) -> InvocationReport:
-    """One invocation in a process of its own."""
+    """Run one invocation in a child process."""
     child = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         CHILD,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        env={**os.environ, **_LEAN, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        env={
+            **os.environ,
+            **_MALLOC_OPTIONS,
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        },
     )
     assert child.stdin is not None
     assert child.stdout is not None
     try:
         child.stdin.write(json.dumps(_order_to_json(order, settings)).encode() + b"\n")
         await child.stdin.drain()
-        answer = await child.stdout.read()
+        output = await child.stdout.read()
         code = await child.wait()
     except BaseException:
         with suppress(ProcessLookupError):
             child.kill()
         raise
-    return _read_answer(answer, code, order.budget)
+    return _read_report(output, code, order.budget)
 
 
-def _read_answer(answer: bytes, code: int, budget: Budget) -> InvocationReport:
-    if not answer:
-        raise WorkerDiedError(
-            f"the invocation's process ended without an answer (exit code {code})"
-        )
-    told = json.loads(answer)
-    if "error" in told:
-        raise _revived(told)
-    return _within(InvocationReport.from_json(told), budget)
+def _read_report(output: bytes, code: int, budget: Budget) -> InvocationReport:
+    if not output:
+        raise WorkerDiedError(f"the invocation's process ended without a report (exit code {code})")
+    values = json.loads(output)
+    if "error" in values:
+        raise _error_from_json(values)
+    return _checked(InvocationReport.from_json(values), budget)
 
 
-def _within(report: InvocationReport, budget: Budget) -> InvocationReport:
-    """The report, unless memory passed the limit without anybody noticing before."""
+def _checked(report: InvocationReport, budget: Budget) -> InvocationReport:
+    """The report; raises if the peak of memory exceeded the limit."""
     if report.peak_mib > budget.memory_mib:
         raise ItemMemoryError(
             f"an invocation took {report.peak_mib} MiB, more than the {budget.memory_mib} allowed"
@@ -368,28 +370,26 @@ def _within(report: InvocationReport, budget: Budget) -> InvocationReport:
     return report
 
 
-def _revived(told: dict[str, Any]) -> FondsError:
-    import fonds.errors  # noqa: PLC0415 — by name, as the child told it
-
-    kind = getattr(fonds.errors, told["error"], None)
+def _error_from_json(values: dict[str, Any]) -> FondsError:
+    kind = getattr(errors, values["error"], None)
     if isinstance(kind, type) and issubclass(kind, FondsError):
-        return kind(told["message"])
-    return FondsError(f"{told['error']}: {told['message']}")
+        return kind(values["message"])
+    return FondsError(f"{values['error']}: {values['message']}")
 
 
 def _order_to_json(order: UnitOrder, settings: Settings) -> dict[str, Any]:
-    chosen = {entry.name: getattr(settings, entry.name) for entry in fields(Settings)}
-    plain = {name: str(v) if isinstance(v, Path) else v for name, v in chosen.items()}
-    return {"order": asdict(order), "settings": {**plain, "hosts": dict(settings.hosts)}}
+    values = {entry.name: getattr(settings, entry.name) for entry in fields(Settings)}
+    encoded = {name: str(v) if isinstance(v, Path) else v for name, v in values.items()}
+    return {"order": asdict(order), "settings": {**encoded, "hosts": dict(settings.hosts)}}
 
 
 def read_order(line: bytes) -> tuple[UnitOrder, dict[str, Any]]:
-    """The order that a child was given, and its settings."""
-    told = json.loads(line)
-    order = told["order"]
-    span = order["root"]["span"]
-    lists = {name: tuple(order["root"][name]) for name in _LISTS}
-    root = TocNode(**{**order["root"], **lists, "span": Span(**span) if span else None})
-    budget = Budget(**order["budget"])
-    known = UnitOrder(**{**order, "root": root, "budget": budget, "only": tuple(order["only"])})
-    return known, told["settings"]
+    """Read the order of a child process, and its settings."""
+    values = json.loads(line)
+    fields_of_order = values["order"]
+    span = fields_of_order["root"]["span"]
+    tuples = {name: tuple(fields_of_order["root"][name]) for name in _TUPLE_FIELDS}
+    root = TocNode(**{**fields_of_order["root"], **tuples, "span": Span(**span) if span else None})
+    budget, only = Budget(**fields_of_order["budget"]), tuple(fields_of_order["only"])
+    order = UnitOrder(**{**fields_of_order, "root": root, "budget": budget, "only": only})
+    return order, values["settings"]

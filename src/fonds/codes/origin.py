@@ -1,11 +1,10 @@
-"""Where an edition is read from: a folder or file as the publisher lays it out, or an address.
+"""The origin of an edition: a folder or file in the publisher's layout, or an address.
 
-Pages that are walked are archived while ingesting (`KeptOrigin`); while planning they are only
-looked at. Bodies that are pages of their own are fetched one by one, and kept in packs.
+Walked pages are archived while a code is ingested (`ArchivingOrigin`), and only read while it is
+planned. Bodies that are separate pages are fetched one by one, and stored in packs.
 
-Members of zip archives, read without trust: by name, bounded, never to a path of their own.
-
-Pages: files of a publisher, wherever they lie on their way to the archive.
+Members of zip archives are untrusted: they are read by name and up to a limit of size, and never
+extracted to a path that the archive names.
 """
 
 from __future__ import annotations
@@ -36,23 +35,23 @@ from fonds.runs.tasks import recall_files, remember_files
 from fonds.sources.jurisdiction import CodeInfo, Page
 from fonds.stores.blobs import Blobs
 
-PIECE: Final = 1 << 18
+BLOCK_SIZE: Final = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
 class LocalPage:
-    """A page that is a file of this machine."""
+    """A page in a local file."""
 
     name: str
     archived: Archived
     path: Path
 
     def read(self) -> bytes:
-        """All of it."""
+        """The content of the page."""
         return self.path.read_bytes()
 
     def open(self) -> IO[bytes]:
-        """A stream over it."""
+        """Open the page as a stream."""
         return self.path.open("rb")
 
 
@@ -65,17 +64,17 @@ class BlobPage:
     blobs: Blobs
 
     def read(self) -> bytes:
-        """All of it."""
+        """The content of the page."""
         return self.blobs.get(self.archived.key)
 
     def open(self) -> IO[bytes]:
-        """A stream over it."""
+        """Open the page as a stream."""
         return open_blob(self.blobs, self.archived.key)
 
 
 @dataclass(frozen=True, slots=True)
 class MemberPage:
-    """A page that is a member of an archive on this machine."""
+    """A page that is a member of a local zip archive."""
 
     name: str
     archived: Archived
@@ -83,26 +82,26 @@ class MemberPage:
     member: str
 
     def read(self) -> bytes:
-        """All of it."""
+        """The content of the page."""
         with self.open() as stream:
             return stream.read()
 
     def open(self) -> IO[bytes]:
-        """A stream over it."""
-        # The member keeps the archive open until it is closed itself.
+        """Open the page as a stream."""
+        # The open member keeps the archive open.
         return zipfile.ZipFile(self.archive).open(self.member)
 
 
 def open_blob(blobs: Blobs, key: str) -> IO[bytes]:
-    """A blob as a file; one blob operation, however long it is."""
-    return io.BufferedReader(_Stream(blobs.stream(key)), PIECE)
+    """Open a blob as a file, in one blob operation."""
+    return io.BufferedReader(_BlockStream(blobs.stream(key)), BLOCK_SIZE)
 
 
-class _Stream(io.RawIOBase):
-    """Pieces of bytes as a file that can be read once."""
+class _BlockStream(io.RawIOBase):
+    """Blocks of bytes as a file that can be read once."""
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks = blocks
         self._rest = memoryview(b"")
 
     def readable(self) -> bool:
@@ -110,15 +109,15 @@ class _Stream(io.RawIOBase):
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         if not self._rest:
-            self._rest = memoryview(next(self._pieces, b""))
-        taken = min(len(buffer), len(self._rest))
-        buffer[:taken] = self._rest[:taken]
-        self._rest = self._rest[taken:]
-        return taken
+            self._rest = memoryview(next(self._blocks, b""))
+        count = min(len(buffer), len(self._rest))
+        buffer[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
 
 
-def archived(download: Download) -> Archived:
-    """What is known of a file that is not kept."""
+def unarchived(download: Download) -> Archived:
+    """The record of a file that is not stored."""
     return Archived(
         url=download.url,
         key="",
@@ -129,12 +128,12 @@ def archived(download: Download) -> Archived:
     )
 
 
-def described(file: Path, url: str, retrieved_at: datetime) -> Download:
-    """A file of this machine, as if it had been fetched."""
+def local_download(file: Path, url: str, retrieved_at: datetime) -> Download:
+    """A local file as a download."""
     digest = hashlib.sha256()
     with file.open("rb") as opened:
-        while piece := opened.read(PIECE):
-            digest.update(piece)
+        while block := opened.read(BLOCK_SIZE):
+            digest.update(block)
         size = opened.tell()
     return Download(
         url=url,
@@ -148,29 +147,29 @@ def described(file: Path, url: str, retrieved_at: datetime) -> Download:
     )
 
 
-LARGEST: Final = 1 << 30
-"""Bytes, unpacked; the largest title of any code has a sixth of it."""
+MAX_MEMBER_BYTES: Final = 1 << 30
+"""Size of an extracted file; the largest title of any code has a sixth of it."""
 
-_LOOKED_AT: Final = 512
+_PREFIX_BYTES: Final = 512
 
 
-def unpacked(archive: Download, pattern: str, target: IO[bytes]) -> Download:
-    """The one member that fits a pattern, written to a file."""
-    with _opened_member(archive, pattern) as (_, pieces):
-        for piece in pieces:
-            target.write(piece)
+def extract_member(archive: Download, pattern: str, target: IO[bytes]) -> Download:
+    """Write the only member that matches a pattern to a file."""
+    with _opened_member(archive, pattern) as (_, blocks):
+        for block in blocks:
+            target.write(block)
     target.flush()
-    return described(Path(target.name), archive.url, archive.retrieved_at)
+    return local_download(Path(target.name), archive.url, archive.retrieved_at)
 
 
-def look_into(archive: Download, pattern: str) -> tuple[str, Archived]:
-    """The name of the one member that fits, and what is known of it."""
+def inspect_member(archive: Download, pattern: str) -> tuple[str, Archived]:
+    """The name of the only member that matches a pattern, and its record."""
     digest, size = hashlib.sha256(), 0
-    with _opened_member(archive, pattern) as (name, pieces):
-        for piece in pieces:
-            digest.update(piece)
-            size += len(piece)
-    return name, replace(archived(archive), sha256=digest.hexdigest(), size=size)
+    with _opened_member(archive, pattern) as (name, blocks):
+        for block in blocks:
+            digest.update(block)
+            size += len(block)
+    return name, replace(unarchived(archive), sha256=digest.hexdigest(), size=size)
 
 
 @contextmanager
@@ -181,30 +180,30 @@ def _opened_member(archive: Download, pattern: str) -> Iterator[tuple[str, Itera
             with opened.open(name) as source:
                 yield name, _bounded(source, f"{name} of {archive.url}")
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
-        raise MalformedError(f"{archive.url} is {_what(archive)}, not a zip archive") from error
+        raise MalformedError(f"{archive.url} is {_describe(archive)}, not a zip archive") from error
 
 
 def _bounded(source: IO[bytes], name: str) -> Iterator[bytes]:
     size = 0
-    while piece := source.read(PIECE):
-        size += len(piece)
-        if size > LARGEST:
-            raise TooLargeError(f"{name} is too large unpacked")
-        yield piece
+    while block := source.read(BLOCK_SIZE):
+        size += len(block)
+        if size > MAX_MEMBER_BYTES:
+            raise TooLargeError(f"{name} is larger than {MAX_MEMBER_BYTES >> 20} MiB unpacked")
+        yield block
 
 
 def _member(archive: zipfile.ZipFile, pattern: str, url: str) -> str:
-    found = [name for name in archive.namelist() if fnmatchcase(name, pattern)]
-    if len(found) != 1:
-        held = ", ".join(archive.namelist()[:10]) or "nothing"
-        raise NotFoundError(f"{url} has {len(found)} files {pattern!r}; it holds {held}")
-    return found[0]
+    matches = [name for name in archive.namelist() if fnmatchcase(name, pattern)]
+    if len(matches) != 1:
+        names = ", ".join(archive.namelist()[:10]) or "nothing"
+        raise NotFoundError(f"{url} has {len(matches)} files {pattern!r}; it contains {names}")
+    return matches[0]
 
 
-def _what(archive: Download) -> str:
-    """What was served in its place, in words."""
+def _describe(archive: Download) -> str:
+    """A guess at the kind of a file that is not a zip archive, for a message."""
     with archive.file.open("rb") as file:
-        start = file.read(_LOOKED_AT).lstrip().lower()
+        start = file.read(_PREFIX_BYTES).lstrip().lower()
     if not start:
         return "empty"
     return "an HTML page" if start.startswith((b"<!doctype html", b"<html")) else "damaged"
@@ -215,11 +214,11 @@ _SAFE: Final = "/:@$&'()*+,;=~?"
 
 
 class EditionLocation(Protocol):
-    """Files by their path: a folder, or an address."""
+    """A folder or an address, whose files are named by relative paths."""
 
     @property
     def files(self) -> list[str] | None:
-        """All there are; None for an address, which has no list."""
+        """The paths of all files; None for an address, which has no list."""
         ...
 
     def url(self, path: str) -> str:
@@ -227,12 +226,12 @@ class EditionLocation(Protocol):
         ...
 
     async def download(self, path: str) -> tuple[Download, bool]:
-        """A file, and whether it is to be removed once it is read."""
+        """A file, and whether it must be removed after reading."""
         ...
 
 
 class EditionFolder:
-    """A folder laid out as the publisher lays it out, or one file of it."""
+    """A folder in the publisher's layout, or one file of it."""
 
     def __init__(self, path: Path, *, base: str) -> None:
         if not path.exists():
@@ -245,24 +244,24 @@ class EditionFolder:
         """Names relative to the folder, sorted."""
         if self._path.is_file():
             return [self._path.name]
-        found = (path for path in self._path.rglob("*") if path.is_file())
-        return sorted(path.relative_to(self._path).as_posix() for path in found)
+        files = (path for path in self._path.rglob("*") if path.is_file())
+        return sorted(path.relative_to(self._path).as_posix() for path in files)
 
     @cached_property
     def _names(self) -> frozenset[str]:
         return frozenset(self.files)
 
     def url(self, path: str) -> str:
-        """What the publisher would call it."""
+        """The publisher's address of a file."""
         return self._base + quote(path, safe=_SAFE)
 
     async def download(self, path: str) -> tuple[Download, bool]:
-        """The file of that path; only what lies in the folder can be named."""
+        """The file at a path, which must be in the folder."""
         if path not in self._names:
-            raise NotFoundError(f"there is no {path} in {self._path.name}")
+            raise NotFoundError(f"{self._path.name} has no file {path}")
         file = self._path if self._path.is_file() else self._path / path
         changed = datetime.fromtimestamp(int(file.stat().st_mtime), UTC)
-        return described(file, self.url(path), changed), False
+        return local_download(file, self.url(path), changed), False
 
 
 class Address:
@@ -276,61 +275,61 @@ class Address:
         self._context = context
 
     def url(self, path: str) -> str:
-        """The address itself."""
+        """The address of a file."""
         return self._base + quote(path, safe=_SAFE)
 
     async def download(self, path: str) -> tuple[Download, bool]:
-        """The file, fetched politely."""
+        """Fetch a file at the rate of the source."""
         pace = pace_of(self._info, self._context.settings)
         fetcher = self._context.fetcher
         download = await fetcher.download(self.url(path), source=self._info.name, pace=pace)
-        assert download is not None, "an unconditional request is never answered by None"
+        assert download is not None, "an unconditional request never returns None"
         return download, True
 
 
-def open_place(given: str | None, info: CodeInfo, context: Context) -> EditionLocation:
-    """Where `--from` points to: an address, a folder, a file; by default the publisher."""
-    if given is None or urlsplit(given).scheme in {"http", "https"}:
-        return Address(given or info.base, info, context)
-    return EditionFolder(Path(given).expanduser(), base=info.base)
+def open_location(location: str | None, info: CodeInfo, context: Context) -> EditionLocation:
+    """Open the value of `--from`: an address, a folder, a file; by default the publisher."""
+    if location is None or urlsplit(location).scheme in {"http", "https"}:
+        return Address(location or info.base, info, context)
+    return EditionFolder(Path(location).expanduser(), base=info.base)
 
 
-class PlaceOrigin:
-    """An edition that is only looked at; what had to be fetched for it is removed at the end."""
+class EditionOrigin:
+    """An edition whose pages are read and not archived; `close` removes fetched files."""
 
-    def __init__(self, place: EditionLocation, *, version: str = "") -> None:
+    def __init__(self, location: EditionLocation, *, version: str = "") -> None:
         self.version = version
-        self.place = place
+        self.location = location
         self._opened = AsyncExitStack()
 
     @property
     def files(self) -> list[str] | None:
-        """The names in the folder, or of the single file; None for an address."""
-        return self.place.files
+        """The paths of all files; None for an address."""
+        return self.location.files
 
     async def read(self, page: str) -> Page:
-        """A page to be looked at."""
+        """Read a page: a file, or the member of a zip archive."""
         path, _, pattern = page.partition(_MEMBER)
         download = await self._opened.enter_async_context(self._downloaded(path))
         if not pattern:
-            return LocalPage(page, archived(download), download.file)
-        name, described = await in_thread(look_into, download, pattern)
-        return MemberPage(page, described, download.file, name)
+            return LocalPage(page, unarchived(download), download.file)
+        name, record = await in_thread(inspect_member, download, pattern)
+        return MemberPage(page, record, download.file, name)
 
     @asynccontextmanager
     async def fetched(self, page: str) -> AsyncIterator[Download]:
-        """A page as a file, for as long as it is needed: a file itself, or a member of one."""
+        """A page as a temporary file: a file itself, or the member of a zip archive."""
         path, _, pattern = page.partition(_MEMBER)
         async with self._downloaded(path) as download:
             if not pattern:
                 yield download
                 return
             with NamedTemporaryFile() as file:
-                yield await in_thread(unpacked, download, pattern, file)
+                yield await in_thread(extract_member, download, pattern, file)
 
     @asynccontextmanager
     async def _downloaded(self, path: str) -> AsyncIterator[Download]:
-        download, is_temporary = await self.place.download(path)
+        download, is_temporary = await self.location.download(path)
         try:
             yield download
         finally:
@@ -338,79 +337,79 @@ class PlaceOrigin:
                 download.file.unlink(missing_ok=True)
 
     async def close(self) -> None:
-        """Remove what was fetched."""
+        """Remove fetched files."""
         await self._opened.aclose()
 
 
-class LocalOrigin(PlaceOrigin):
+class LocalOrigin(EditionOrigin):
     """An edition in a folder, or in one file."""
 
     def __init__(self, path: Path, *, base: str, version: str = "") -> None:
         super().__init__(EditionFolder(path, base=base), version=version)
 
 
-class KeptOrigin(PlaceOrigin):
-    """The same, each page that is read being archived under `corpus/<source>/<version>/`."""
+class ArchivingOrigin(EditionOrigin):
+    """An edition whose pages are archived under `corpus/<source>/<version>/` when read."""
 
     def __init__(
-        self, place: EditionLocation, info: CodeInfo, context: Context, *, version: str
+        self, location: EditionLocation, info: CodeInfo, context: Context, *, version: str
     ) -> None:
-        super().__init__(place, version=version)
+        super().__init__(location, version=version)
         self._info = info
         self._context = context
 
     async def read(self, page: str) -> Page:
-        """A page to be looked at, and kept; of a member also the archive that was served."""
+        """Read a page and archive it; for a member, also the zip archive."""
         path, _, pattern = page.partition(_MEMBER)
-        archived = await self._kept(path)
+        archived = await self._archived(path)
         if pattern:
-            archived = await in_thread(self._keep_member, path, pattern, archived)
+            archived = await in_thread(self._archive_member, path, pattern, archived)
         return BlobPage(page, archived, self._context.blobs)
 
     async def sha256(self, page: str) -> str:
-        """Of a page as it is served now; files of this machine are only looked at."""
-        if self.place.files is None:
+        """The hash of a page as it is served at present; local files are not archived."""
+        if self.location.files is None:
             return (await self.read(page)).archived.sha256
         async with self.fetched(page) as download:
             return download.sha256
 
-    async def _kept(self, path: str) -> Archived:
-        if self.place.files is None:
-            return await self._asked_again(path)
+    async def _archived(self, path: str) -> Archived:
+        if self.location.files is None:
+            return await self._refetched(path)
         async with self.fetched(path) as download:
-            return await in_thread(self._keep, path, download)
+            return await in_thread(self._archive, path, download)
 
-    def _keep(self, name: str, download: Download) -> Archived:
+    def _archive(self, name: str, download: Download) -> Archived:
         path = f"{self.version}/{name}"
         return self._context.archive.add(self._info.name, path, download)
 
-    def _keep_member(self, path: str, pattern: str, archive: Archived) -> Archived:
+    def _archive_member(self, path: str, pattern: str, archive: Archived) -> Archived:
         with NamedTemporaryFile() as packed, NamedTemporaryFile() as file:
-            for piece in self._context.blobs.stream(archive.key):
-                packed.write(piece)
+            for block in self._context.blobs.stream(archive.key):
+                packed.write(block)
             packed.flush()
-            served = described(Path(packed.name), archive.url, archive.retrieved_at)
-            download = unpacked(served, pattern, file)
-            return self._keep(f"{path}.unpacked/{pattern.replace('*', 'member')}", download)
+            served = local_download(Path(packed.name), archive.url, archive.retrieved_at)
+            download = extract_member(served, pattern, file)
+            return self._archive(f"{path}.unpacked/{pattern.replace('*', 'member')}", download)
 
-    async def _asked_again(self, path: str) -> Archived:
-        """A file of the publisher, fetched anew only if it has changed."""
-        url, database = self.place.url(path), self._context.database
+    async def _refetched(self, path: str) -> Archived:
+        """A file of the publisher, downloaded again only if it has changed."""
+        url, database = self.location.url(path), self._context.database
         with database.read() as connection:
-            known = recall_files(connection, self._info.name, [url]).get(public_url(url))
-        obtained = await self._context.archive.download(
+            previous = recall_files(connection, self._info.name, [url]).get(public_url(url))
+        result = await self._context.archive.download(
             source=self._info.name,
             url=url,
             path=f"{self.version}/{_file_name(path)}",
             pace=pace_of(self._info, self._context.settings),
-            previous=known,
+            previous=previous,
         )
-        if obtained.record is not None:
+        if result.record is not None:
             with database.write() as connection:
-                remember_files(connection, [obtained.record])
-        return obtained.archived
+                remember_files(connection, [result.record])
+        return result.archived
 
 
 def _file_name(path: str) -> str:
-    """Where a page is archived; one may be called as the folder of others, and a blob may not."""
+    """The name of an archived page; a page may have the name of a folder, and a blob may not."""
     return path if "." in path.rpartition("/")[2] else f"{path}/index"

@@ -1,10 +1,10 @@
-"""Packs: the publisher's bytes of a batch of sections in one blob, behind an index.
+"""Packs: the publisher's bytes of a batch of sections in one blob, after an index.
 
-The first line is the index, as JSON: of every section its id, where it begins after that line, its
-length, hash, address and time. The bytes follow as they were served, one section after the other.
-A pack is never changed: sections that come late go to `<pack>.r1`, `<pack>.r2`.
+The first line is the index in JSON: for every section its id, its offset after that line, its
+length, hash, address and time. The original bytes follow, one section after the other. A pack is
+never changed: sections that are fetched later are stored in `<pack>.r1`, `<pack>.r2`.
 
-The bytes of sections: cut out of an archived file, or fetched one by one; kept in packs.
+The bytes of a section are cut out of an archived file, or fetched as a page.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tempfile import NamedTemporaryFile
 from types import TracebackType
 from typing import IO, Final, Self
 
-from fonds.codes.origin import PlaceOrigin
+from fonds.codes.origin import EditionOrigin
 from fonds.codes.plan import BATCH_BYTES, NodeBatch, PlanHead, PlannedNode
 from fonds.errors import (
     BlobExistsError,
@@ -36,7 +36,7 @@ from fonds.stores.blobs import Blobs, body_ref
 from fonds.stores.columns import format_timestamp
 
 FORMAT: Final = "fonds pack 1"
-_PIECE: Final = 1 << 18
+_BLOCK_SIZE: Final = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class PackEntry:
 
     id: str
     start: int
-    """After the index."""
+    """Offset after the index."""
     length: int
     sha256: str
     url: str
@@ -53,25 +53,25 @@ class PackEntry:
 
 
 class Pack:
-    """A pack at hand: a local copy of the blob, and its index."""
+    """An open pack: a local copy of the blob, and its index."""
 
-    def __init__(self, key: str, file: IO[bytes], entries: list[PackEntry], begin: int) -> None:
+    def __init__(self, key: str, file: IO[bytes], entries: list[PackEntry], offset: int) -> None:
         self.key = key
         self.entries = {entry.id: entry for entry in entries}
         self._file = file
-        self._begin = begin
+        self._offset = offset
 
     def read(self, entry: PackEntry) -> bytes:
-        """The bytes of one section, proven to be those that were packed."""
-        self._file.seek(self._begin + entry.start)
+        """The bytes of one section; raises if their hash differs from the index."""
+        self._file.seek(self._offset + entry.start)
         data = self._file.read(entry.length)
         if sha256(data).hexdigest() != entry.sha256:
             raise StoreError(f"{self.key} is damaged: delete it from the blob store and run again")
         return data
 
     def ref(self, entry: PackEntry) -> str:
-        """What `body_ref` says of a section: pack, offset, length."""
-        return body_ref(self.key, self._begin + entry.start, entry.length)
+        """The `body_ref` of a section: pack, offset, length."""
+        return body_ref(self.key, self._offset + entry.start, entry.length)
 
     def __enter__(self) -> Self:
         return self
@@ -86,35 +86,35 @@ class Pack:
 
 
 class PackWriter:
-    """Gathers sections on disk, so that a pack of any size takes little memory."""
+    """Collects sections on disk, so that a pack of any size needs little memory."""
 
     def __init__(self) -> None:
-        self._bodies = NamedTemporaryFile()  # noqa: SIM115 — closed with the writer
+        self._contents = NamedTemporaryFile()  # noqa: SIM115 — closed with the writer
         self._entries: list[PackEntry] = []
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to be packed."""
+        """Whether no section was added."""
         return not self._entries
 
     def add(self, section: str, data: bytes, *, url: str, retrieved_at: datetime) -> None:
-        """Put one more section behind the others."""
-        start = self._bodies.tell()
-        self._bodies.write(data)
+        """Append a section."""
+        start = self._contents.tell()
+        self._contents.write(data)
         digest = sha256(data).hexdigest()
         self._entries.append(PackEntry(section, start, len(data), digest, url, retrieved_at))
 
     def close(self) -> None:
-        """Give up what was gathered."""
-        self._bodies.close()
+        """Discard the sections."""
+        self._contents.close()
 
     def store(self, blobs: Blobs, key: str) -> Pack:
-        """Write the pack, unless somebody did who died after it, or was faster."""
+        """Write the pack, or open the one that another process has written."""
         index = _index_line(self._entries)
         file = NamedTemporaryFile()  # noqa: SIM115 — closed with the pack
         file.write(index)
-        self._bodies.seek(0)
-        shutil.copyfileobj(self._bodies, file, _PIECE)
+        self._contents.seek(0)
+        shutil.copyfileobj(self._contents, file, _BLOCK_SIZE)
         file.flush()
         self.close()
         try:
@@ -129,11 +129,11 @@ class PackWriter:
 
 
 def open_pack(blobs: Blobs, key: str) -> Pack:
-    """A pack that is there, copied to this machine in one blob operation."""
+    """Copy a stored pack to this machine in one blob operation, and open it."""
     file = NamedTemporaryFile()  # noqa: SIM115 — closed with the pack
     try:
-        for piece in blobs.stream(key):
-            file.write(piece)
+        for block in blobs.stream(key):
+            file.write(block)
         size = file.tell()
         file.seek(0)
         line = file.readline()
@@ -144,86 +144,92 @@ def open_pack(blobs: Blobs, key: str) -> Pack:
 
 
 def _index_line(entries: list[PackEntry]) -> bytes:
-    told = [
-        [one.id, one.start, one.length, one.sha256, one.url, format_timestamp(one.retrieved_at)]
-        for one in entries
+    sections = [
+        [e.id, e.start, e.length, e.sha256, e.url, format_timestamp(e.retrieved_at)]
+        for e in entries
     ]
-    line = json.dumps({"format": FORMAT, "sections": told}, ensure_ascii=False)
+    line = json.dumps({"format": FORMAT, "sections": sections}, ensure_ascii=False)
     return line.encode("utf-8", "surrogatepass") + b"\n"
 
 
 def _read_index(line: bytes, key: str, size: int) -> Iterator[PackEntry]:
     try:
-        told = json.loads(line)
-        for known, start, length, digest, url, retrieved_at in told["sections"]:
-            moment = datetime.fromisoformat(retrieved_at)
-            yield PackEntry(known, _within(start, size), _within(length, size), digest, url, moment)
+        for section, start, length, digest, url, retrieved_at in json.loads(line)["sections"]:
+            yield PackEntry(
+                id=section,
+                start=_checked(start, size),
+                length=_checked(length, size),
+                sha256=digest,
+                url=url,
+                retrieved_at=datetime.fromisoformat(retrieved_at),
+            )
     except (ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{key} is no pack: its first line is no index") from error
+        raise StoreError(f"{key} is not a pack: its first line is not an index") from error
 
 
-def _within(number: object, size: int) -> int:
+def _checked(number: object, size: int) -> int:
     if type(number) is not int or not 0 <= number <= size:
-        raise ValueError("no place in this file")
+        raise ValueError("outside of the file")
     return number
 
 
-HOPELESS: Final = 20
-"""After so many sections in a row that gave no answer, the publisher is down."""
-_GAP: Final = 1 << 18
-"""Bytes between two sections of a file that are rather read than asked around."""
+MAX_CONSECUTIVE_FAILURES: Final = 20
+"""After so many failed fetches in a row, the publisher is assumed to be down."""
+_MAX_GAP: Final = 1 << 18
+"""Unused bytes between two sections that are read to save a request."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackedSection:
-    """A section's bytes in a pack at hand."""
+    """A section in an open pack."""
 
     node: PlannedNode
     pack: Pack
     entry: PackEntry
 
 
-class Bodies:
-    """Gives the sections of a batch, from its pack if that is written, and else by writing it."""
+class BatchPacks:
+    """Reads the sections of a batch from its pack, which is written first if it is missing."""
 
     def __init__(
         self,
         head: PlanHead,
-        origin: PlaceOrigin,
+        origin: EditionOrigin,
         blobs: Blobs,
         *,
         prefix: str,
-        at_once: int,
+        concurrency: int,
         check: Callable[[PlannedNode, bytes], None],
     ) -> None:
-        """`check` raises for a page that cannot be read: packs keep forever what is in them."""
+        """`check` raises for a page that cannot be parsed: packs are never changed."""
         self._check = check
         self._origin = origin
         self._blobs = blobs
         self._prefix = prefix
-        self._at_once = at_once
+        self._concurrency = concurrency
         self._pages = dict(head.pages)
         self._failures: list[tuple[str, str]] = []
-        self._in_a_row = 0
+        self._consecutive_failures = 0
 
-    def fetches(self, batch: NodeBatch, wanted: Sequence[PlannedNode]) -> int:
-        """How many requests the batch takes if its pack is not written."""
-        own = sum(node.page not in self._pages for node in batch.leaves)
-        return own if wanted else 0
+    def fetches(self, batch: NodeBatch, missing: Sequence[PlannedNode]) -> int:
+        """The number of requests for the batch if its pack does not exist."""
+        fetched = sum(node.page not in self._pages for node in batch.leaves)
+        return fetched if missing else 0
 
-    async def packed(
-        self, batch: NodeBatch, wanted: Sequence[PlannedNode]
+    async def sections(
+        self, batch: NodeBatch, missing: Sequence[PlannedNode]
     ) -> AsyncIterator[list[PackedSection]]:
-        """The wanted sections, a portion of about `BATCH_BYTES` at a time."""
-        remaining = {node.id: node for node in wanted}
-        late = 0
+        """The missing sections, about `BATCH_BYTES` at a time."""
+        remaining = {node.id: node for node in missing}
+        repeat = 0
         while remaining:
-            key = f"{self._prefix}/{batch.number:05}" + (f".r{late}" if late else "")
-            is_there = await in_thread(self._blobs.head, key) is not None
-            if is_there:
+            key = f"{self._prefix}/{batch.number:05}" + (f".r{repeat}" if repeat else "")
+            exists = await in_thread(self._blobs.head, key) is not None
+            if exists:
                 pack = await in_thread(open_pack, self._blobs, key)
             else:
-                writer = await self._gathered(list(remaining.values()) if late else batch.leaves)
+                nodes = list(remaining.values()) if repeat else batch.leaves
+                writer = await self._collected(nodes)
                 if writer.is_empty:
                     writer.close()
                     return
@@ -231,16 +237,16 @@ class Bodies:
             with pack:
                 for portion in _portions(pack, remaining):
                     yield portion
-            if not is_there:
+            if not exists:
                 return
-            late += 1
+            repeat += 1
 
     def take_failures(self) -> list[tuple[str, str]]:
-        """Sections that could not be had since the last call, each with the cause."""
+        """Sections that failed since the last call, each with its error."""
         failures, self._failures = self._failures, []
         return failures
 
-    async def _gathered(self, sections: Sequence[PlannedNode]) -> PackWriter:
+    async def _collected(self, sections: Sequence[PlannedNode]) -> PackWriter:
         writer = PackWriter()
         try:
             return await self._filled(writer, sections)
@@ -259,55 +265,55 @@ class Bodies:
                 data = cut.pop(node.id)
                 writer.add(node.id, data, url=archived.url, retrieved_at=archived.retrieved_at)
             else:
-                body = await anext(fetched)
-                if body is not None:
-                    writer.add(node.id, body[0], url=body[1].url, retrieved_at=body[1].retrieved_at)
+                page = await anext(fetched)
+                if page is not None:
+                    writer.add(node.id, page[0], url=page[1].url, retrieved_at=page[1].retrieved_at)
         return writer
 
     # Cut out of a file that was walked ----------------------------------------------------------
 
     def _cut(self, sections: Sequence[PlannedNode]) -> dict[str, bytes]:
-        bodies: dict[str, bytes] = {}
+        contents: dict[str, bytes] = {}
         for run in _runs(sections):
             archived = self._pages[run[0].page or ""]
             if run[0].span is None:
-                bodies[run[0].id] = self._blobs.get(archived.key)
+                contents[run[0].id] = self._blobs.get(archived.key)
                 continue
             start = run[0].span.start
             end = max(node.span.start + node.span.length for node in run if node.span)
             data = self._blobs.get_range(archived.key, start, end - start)
             if len(data) != end - start:
-                raise StoreError(f"{archived.key} is shorter than its plan says; fetch it again")
+                raise StoreError(f"{archived.key} is shorter than in its plan; fetch it again")
             for node in run:
                 assert node.span is not None
-                at = node.span.start - start
-                bodies[node.id] = data[at : at + node.span.length]
-        return bodies
+                offset = node.span.start - start
+                contents[node.id] = data[offset : offset + node.span.length]
+        return contents
 
     # Fetched one by one -------------------------------------------------------------------------
 
     async def _fetched(
         self, sections: Sequence[PlannedNode]
     ) -> AsyncIterator[tuple[bytes, Archived] | None]:
-        """Bodies in order, some at once; None for one that failed."""
-        for start in range(0, len(sections), self._at_once):
-            wave = sections[start : start + self._at_once]
-            for body in await asyncio.gather(*map(self._fetch, wave)):
-                yield body
+        """Pages in order, fetched concurrently; None for one that failed."""
+        for start in range(0, len(sections), self._concurrency):
+            wave = sections[start : start + self._concurrency]
+            for page in await asyncio.gather(*map(self._fetch, wave)):
+                yield page
 
     async def _fetch(self, node: PlannedNode) -> tuple[bytes, Archived] | None:
         try:
             async with self._origin.fetched(node.page or "") as download:
-                data = await in_thread(self._readable, node, download.file)
+                data = await in_thread(self._read_checked, node, download.file)
         except BudgetSpentError:
             raise
         except FondsError as error:
             self._failures.append((node.id, f"{type(error).__name__}: {error}"))
-            self._in_a_row += isinstance(error, RetryableFetchError)
-            if self._in_a_row >= HOPELESS:
+            self._consecutive_failures += isinstance(error, RetryableFetchError)
+            if self._consecutive_failures >= MAX_CONSECUTIVE_FAILURES:
                 raise
             return None
-        self._in_a_row = 0
+        self._consecutive_failures = 0
         archived = Archived(
             url=download.url,
             key="",
@@ -317,7 +323,7 @@ class Bodies:
         )
         return data, archived
 
-    def _readable(self, node: PlannedNode, file: Path) -> bytes:
+    def _read_checked(self, node: PlannedNode, file: Path) -> bytes:
         data, span = file.read_bytes(), node.span
         body = data[span.start : span.start + span.length] if span else data
         self._check(node, body)
@@ -325,7 +331,7 @@ class Bodies:
 
 
 def _portions(pack: Pack, remaining: dict[str, PlannedNode]) -> Iterator[list[PackedSection]]:
-    """What a pack holds of what remains, as much at a time as is written together."""
+    """The remaining sections that a pack contains, in portions that are written together."""
     portion: list[PackedSection] = []
     size = 0
     for entry in pack.entries.values():
@@ -342,20 +348,20 @@ def _portions(pack: Pack, remaining: dict[str, PlannedNode]) -> Iterator[list[Pa
 
 
 def _runs(sections: Sequence[PlannedNode]) -> Iterator[list[PlannedNode]]:
-    """Sections that stand near each other in one file, so that one read gives them all."""
+    """Sections near each other in one file, which one request can read."""
     run: list[PlannedNode] = []
-    page, reach = "", 0
-    for node in sorted(sections, key=_place):
-        there, start = _place(node)
-        apart = node.span is None or (run and run[-1].span is None)
-        if run and (apart or there != page or start - reach > _GAP):
+    page, end = "", 0
+    for node in sorted(sections, key=_position):
+        node_page, start = _position(node)
+        is_whole_page = node.span is None or (run and run[-1].span is None)
+        if run and (is_whole_page or node_page != page or start - end > _MAX_GAP):
             yield run
             run = []
         run.append(node)
-        page, reach = there, start + (node.span.length if node.span else 0)
+        page, end = node_page, start + (node.span.length if node.span else 0)
     if run:
         yield run
 
 
-def _place(node: PlannedNode) -> tuple[str, int]:
+def _position(node: PlannedNode) -> tuple[str, int]:
     return node.page or "", node.span.start if node.span else 0

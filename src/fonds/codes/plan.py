@@ -1,10 +1,10 @@
-"""The plan of a unit: its nodes in reading order, cut into batches; itself a blob.
+"""The plan of a unit: its nodes in reading order, in batches, stored as a blob.
 
-A plan is written once and read as often as needed, a line at a time. The first line tells of the
-whole; every further line is a batch: some nodes, and the levels above the first of them, so that
-a batch can be executed without the others. Which section is in which pack follows from it alone.
+A plan is written once and read line by line. The first line describes the unit. Every further line
+is a batch: some nodes, and the ancestors of the first one, so that a batch can be executed without
+the others. The plan determines which section is in which pack.
 
-Units of editions: what is planned, what is complete, which edition is the newest.
+The rows of `code_units` contain the state of each planned unit, and its newest edition.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from fonds.stores.tables import code_units
 BATCH_NODES: Final = 250
 """Rows written together."""
 BATCH_PAGES: Final = 50
-"""Bodies that are pages of their own: each is a request, and all of a pack are fetched at once."""
+"""Bodies that are separate pages: each is a request, and a pack is fetched as a whole."""
 BATCH_BYTES: Final = 1 << 20
-"""Of bodies cut out of one file; a longer one is a batch by itself."""
+"""Size of the bodies cut out of one file; a larger body is a batch of its own."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlanHead:
-    """What a plan says before its batches."""
+    """The first line of a plan."""
 
     id: str
-    """Of the unit's root."""
+    """The id of the unit's root."""
     source: str
     version: str
     unit: str
@@ -46,20 +46,20 @@ class PlanHead:
     label: str
     published_at: str | None
     adapter: str
-    """Name and version of what walked."""
+    """Name and version of the adapter that walked the unit."""
     pages: tuple[tuple[str, Archived], ...]
-    """Every page that was walked, by name."""
+    """All walked pages, by name."""
     nodes: int
     shards: int
     bytes: int
-    """Of the bodies whose size is known before they are fetched."""
+    """Size of the bodies that are parts of walked pages."""
     fetches: int
-    """Bodies that are pages of their own."""
+    """Number of bodies that are separate pages."""
     batches: int
 
     @property
     def input_sha256(self) -> str:
-        """Identity of all that was walked."""
+        """A hash of all walked pages."""
         return ids.json_sha256([[name, archived.sha256] for name, archived in self.pages])
 
 
@@ -69,7 +69,7 @@ class PlannedNode:
 
     id: str
     position: int
-    """In reading order, within the unit."""
+    """Position in reading order within the unit."""
     path: str
     """The segments below the edition's root."""
     kind: str
@@ -78,7 +78,7 @@ class PlannedNode:
     identifier: str
     status: str
     page: str | None
-    """The page that holds its text; None for a container."""
+    """The page with its text; None for a container."""
     span: Span | None
     lineage: tuple[Step, ...]
 
@@ -88,7 +88,7 @@ class PlannedNode:
         return self.page is not None
 
     def leaf(self, head: PlanHead) -> Leaf:
-        """As its adapter is asked about it."""
+        """The leaf that is passed to the adapter."""
         return Leaf(
             id=self.id,
             version=head.version,
@@ -105,24 +105,24 @@ class PlannedNode:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NodeBatch:
-    """Nodes that are written together, their bodies in one pack."""
+    """Nodes that are written together; their bodies are in one pack."""
 
     number: int
     nodes: tuple[PlannedNode, ...]
 
     @property
     def leaves(self) -> list[PlannedNode]:
-        """Those that have a body."""
+        """The nodes with a body."""
         return [node for node in self.nodes if node.is_leaf]
 
 
 def head_of(walked: Walked, *, source: str, version: str, adapter: str, above: str) -> PlanHead:
-    """What is known of a unit once it is walked."""
+    """The head of the plan of a walked unit."""
     tree = walked.tree
     root = tree.id(ROOT)
-    # One pass without lists: a hundred thousand small objects would weigh as much as the tree.
+    # One pass without lists: a hundred thousand small objects need as much memory as the tree.
     shards = fetches = size = 0
-    whole: set[str] = set()
+    whole_pages: set[str] = set()
     for node in range(len(tree)):
         if tree.is_leaf(node):
             shards += 1
@@ -131,8 +131,8 @@ def head_of(walked: Walked, *, source: str, version: str, adapter: str, above: s
             if (span := tree.span(node)) is not None:
                 size += span.length
             elif is_walked:
-                whole.add(tree.page(node))
-    size += sum(walked.pages[name].archived.size for name in whole)
+                whole_pages.add(tree.page(node))
+    size += sum(walked.pages[name].archived.size for name in whole_pages)
     return PlanHead(
         id=root,
         source=source,
@@ -151,7 +151,7 @@ def head_of(walked: Walked, *, source: str, version: str, adapter: str, above: s
 
 
 def plan_lines(walked: Walked, head: PlanHead) -> Iterator[bytes]:
-    """The plan as it is stored."""
+    """The lines of a plan."""
     yield _line(_head_to_json(head))
     tree = walked.tree
     for batch in _cut(tree, walked):
@@ -161,19 +161,18 @@ def plan_lines(walked: Walked, head: PlanHead) -> Iterator[bytes]:
 
 
 def read_head(line: bytes) -> PlanHead:
-    """The first line of a plan."""
-    told = json.loads(line)
-    pages = tuple((name, _archived(page)) for name, page in told.pop("pages"))
-    return PlanHead(**told, pages=pages)
+    """Read the first line of a plan."""
+    values = json.loads(line)
+    pages = tuple((name, _archived(page)) for name, page in values.pop("pages"))
+    return PlanHead(**values, pages=pages)
 
 
 def read_batches(head: PlanHead, lines: Iterable[bytes]) -> Iterator[NodeBatch]:
-    """The other lines, one batch at a time."""
+    """Read the other lines of a plan, one batch at a time."""
     base = head.id.removesuffix(head.unit).rstrip("/")
     position = 0
     for number, line in enumerate(lines):
-        told = json.loads(line)
-        nodes = tuple(_read_nodes(told, base, position))
+        nodes = tuple(_read_nodes(json.loads(line), base, position))
         position += len(nodes)
         yield NodeBatch(number=number, nodes=nodes)
 
@@ -182,7 +181,7 @@ def read_batches(head: PlanHead, lines: Iterable[bytes]) -> Iterator[NodeBatch]:
 
 
 def _cut(tree: Tree, walked: Walked) -> Iterator[list[int]]:
-    """Nodes in reading order, as many together as are written together."""
+    """Nodes in reading order, in batches that are written together."""
     batch: list[int] = []
     size = fetches = 0
     for node in tree.in_reading_order():
@@ -201,7 +200,7 @@ def _cut(tree: Tree, walked: Walked) -> Iterator[list[int]]:
 
 
 def _ancestors(tree: Tree, node: int) -> list[int]:
-    """Outermost first, the unit's root included."""
+    """The ancestors of a node, from the unit's root down."""
     above: list[int] = []
     parent = tree.parent(node)
     while parent is not None:
@@ -227,8 +226,9 @@ def _page(archived: Archived) -> dict[str, Any]:
     return {**asdict(archived), "retrieved_at": format_timestamp(archived.retrieved_at)}
 
 
-def _archived(told: dict[str, Any]) -> Archived:
-    return Archived(**{**told, "retrieved_at": datetime.fromisoformat(told["retrieved_at"])})
+def _archived(values: dict[str, Any]) -> Archived:
+    retrieved_at = datetime.fromisoformat(values["retrieved_at"])
+    return Archived(**{**values, "retrieved_at": retrieved_at})
 
 
 def _step(tree: Tree, node: int) -> list[str]:
@@ -248,19 +248,21 @@ def _node(tree: Tree, node: int, depth: int) -> list[Any]:
     ]
 
 
-def _read_nodes(told: dict[str, Any], base: str, position: int) -> Iterator[PlannedNode]:
+def _read_nodes(batch: dict[str, Any], base: str, position: int) -> Iterator[PlannedNode]:
     ids_above = [base]
     steps: list[Step] = []
-    for segment, *step in told["above"]:
+    for segment, *step in batch["above"]:
         ids_above.append(ids.tree_child(ids_above[-1], segment))
         steps.append(Step(kind=step[0], number=step[1], label=step[2]))
-    for offset, (depth, segment, *step, identifier, status, page, span) in enumerate(told["nodes"]):
+    for offset, (depth, segment, *step, identifier, status, page, span) in enumerate(
+        batch["nodes"]
+    ):
         del ids_above[depth + 1 :], steps[depth:]
-        known = ids.tree_child(ids_above[-1], segment)
+        node_id = ids.tree_child(ids_above[-1], segment)
         yield PlannedNode(
-            id=known,
+            id=node_id,
             position=position + offset,
-            path=known.removeprefix(f"{base}/"),
+            path=node_id.removeprefix(f"{base}/"),
             kind=step[0],
             number=step[1],
             label=step[2],
@@ -270,7 +272,7 @@ def _read_nodes(told: dict[str, Any], base: str, position: int) -> Iterator[Plan
             span=Span(start=span[0], length=span[1]) if span else None,
             lineage=tuple(steps),
         )
-        ids_above.append(known)
+        ids_above.append(node_id)
         steps.append(Step(kind=step[0], number=step[1], label=step[2]))
 
 
@@ -283,13 +285,13 @@ def plan_key(source: str, version: str, unit: str, adapter_version: str) -> str:
 
 
 def pack_prefix(head: PlanHead) -> str:
-    """What the keys of a plan's packs begin with."""
+    """The common prefix of the keys of a plan's packs."""
     adapter_version = head.adapter.rpartition("@")[2]
     return ids.archive_key(head.source, f"{head.version}/packs/{adapter_version}/{head.unit}")
 
 
 def record_plan(connection: Connection, head: PlanHead, key: str, now: datetime) -> None:
-    """Note that a unit is planned; of a unit that was planned before, that it is so anew."""
+    """Record that a unit is planned; an existing row is reset if the plan is another one."""
     table = code_units.c
     same_unit = (table.source == head.source) & (table.unit == head.unit)
     others = connection.scalar(select(table.id).where(same_unit, table.id != head.id).limit(1))
@@ -317,18 +319,17 @@ def record_plan(connection: Connection, head: PlanHead, key: str, now: datetime)
     connection.execute(update(code_units).where(outdated).values(state="planned", **plan))
 
 
-def settle(connection: Connection, unit_id: str, state: State, now: datetime) -> None:
-    """Note how a unit stands after it was executed, and let searches have its newest edition."""
+def update_unit(connection: Connection, unit_id: str, state: State, now: datetime) -> None:
+    """Update the state of an executed unit, and mark its newest edition for searches."""
     table = code_units.c
     row = connection.execute(select(code_units).where(table.id == unit_id)).one()
     if row.state != state:
-        ended = {"state": state, "completed_at": now}
-        connection.execute(update(code_units).where(table.id == unit_id).values(ended))
+        values = {"state": state, "completed_at": now}
+        connection.execute(update(code_units).where(table.id == unit_id).values(values))
     same_unit = (table.source == row.source) & (table.unit == row.unit)
     editions = connection.execute(select(code_units).where(same_unit)).all()
     newest = _newest(editions)
-    wrong = [one.id for one in editions if one.is_newest != (one.id == newest)]
-    if wrong:
+    if any(edition.is_newest != (edition.id == newest) for edition in editions):
         flag = case((table.id == newest, True), else_=False)
         connection.execute(update(code_units).where(same_unit).values(is_newest=flag))
 
@@ -339,5 +340,5 @@ def _newest(editions: Sequence[Row[Any]]) -> str:
 
 
 def _age(row: Row[Any]) -> tuple[Any, ...]:
-    """By the day of the text, if it is known; stamps of different kinds do not compare."""
+    """A sort key: by date if it is recorded, since labels of different kinds do not compare."""
     return (row.published_at or "", ids.edition_order(row.version))

@@ -24,8 +24,8 @@ from fonds.codes.invocation import (
     plan_head,
     walk_order,
 )
-from fonds.codes.origin import PlaceOrigin, open_blob, open_place
-from fonds.codes.plan import NodeBatch, PlanHead, plan_lines, read_batches, read_head, settle
+from fonds.codes.origin import EditionOrigin, open_blob, open_location
+from fonds.codes.plan import NodeBatch, PlanHead, plan_lines, read_batches, read_head, update_unit
 from fonds.context import Context
 from fonds.errors import LeaseLostError, SuspiciousYieldError, UnitTooLargeError, UsageError
 from fonds.fetch.rates import logged_to
@@ -40,42 +40,42 @@ from fonds.sources.jurisdiction import JurisdictionAdapter, TocNode
 from fonds.stores.tables import code_units
 
 Invoke = Callable[[UnitOrder], Awaitable[InvocationReport]]
-"""Runs one invocation: here, in a process of its own, or on a cluster."""
-SHOWN_FAILURES: Final = 3
+"""Runs one invocation: in this process, in a child process, or on a cluster."""
+LISTED_FAILURES: Final = 3
 _DISCOVERY: Final = "discover"
-_PATIENCE: Final = 2
-"""Invocations in a row without a batch done: one that planned, or had no room, and a fresh one."""
+_MAX_STUCK: Final = 2
+"""Invocations in a row without a finished batch: one may have planned, or had too little memory."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CodeRequest:
-    """What somebody wants of a code."""
+    """The edition and units of a code to ingest or plan."""
 
     version: str | None = None
     """The edition; None is the newest."""
     given: str | None = None
-    """A file, folder or address to read it from; None is the publisher."""
+    """The value of `--from`: a file, folder or address; None is the publisher."""
     units: tuple[str, ...] = ()
-    """Only these: `title-42`, or a part of one, `title-42/chapter-7`."""
+    """Names of units (`title-42`) or of parts (`title-42/chapter-7`); empty for all units."""
     budget: Budget = field(default_factory=Budget)
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> CodeRequest:
-        """From the options of a run, as `ingestion_runs.config` keeps them."""
-        known: dict[str, Any] = {
+        """Read the options of a run, as they are stored in `ingestion_runs.config`."""
+        values: dict[str, Any] = {
             name: options[name] for name in ("version", "given") if options.get(name)
         }
         units = tuple(options.get("units", ()))
-        return cls(units=units, budget=Budget(**options.get("budget", {})), **known)
+        return cls(units=units, budget=Budget(**options.get("budget", {})), **values)
 
     def as_options(self) -> dict[str, Any]:
-        """As `of` reads them."""
+        """The options of a run, which `of` reads."""
         return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UnitReport:
-    """What came of one unit."""
+    """The result of one unit."""
 
     id: str
     nodes: int = 0
@@ -84,18 +84,18 @@ class UnitReport:
     skipped: int = 0
     invocations: tuple[InvocationReport, ...] = ()
     failures: tuple[tuple[str, str], ...] = ()
-    """Sections that are missing, each with the cause."""
+    """Sections that are missing, each with its error."""
     error: str | None = None
-    """Why the unit as a whole failed."""
+    """The error if the unit as a whole failed."""
 
 
 async def find_orders(
     adapter: JurisdictionAdapter, request: CodeRequest, context: Context
 ) -> list[UnitOrder]:
-    """The units asked for, in the edition asked for, as the publisher's index tells them."""
-    place = open_place(request.given, adapter.info, context)
+    """The requested units of the requested edition, from the publisher's index."""
+    location = open_location(request.given, adapter.info, context)
     with charged_to(Meter(request.budget).charge):
-        origin = PlaceOrigin(place)
+        origin = EditionOrigin(location)
         try:
             version = request.version or await adapter.newest_version(origin)
             origin.version = version
@@ -104,40 +104,42 @@ async def find_orders(
             await origin.close()
     if not roots:
         raise SuspiciousYieldError(f"{adapter.info.title} {version} has no {adapter.info.unit}")
-    plain = UnitOrder(
+    template = UnitOrder(
         source=adapter.info.name,
         version=version,
-        given=request.given,
+        location=request.given,
         root=roots[0],
         budget=request.budget,
     )
-    orders = [replace(plain, root=root) for root in _numbered(roots)]
-    return _chosen(orders, request.units) if request.units else orders
+    _require_unique(roots)
+    orders = [replace(template, root=root) for root in roots]
+    return _select(orders, request.units) if request.units else orders
 
 
-def _numbered(roots: Sequence[TocNode]) -> Sequence[TocNode]:
+def _require_unique(roots: Sequence[TocNode]) -> None:
     segments = [ids.segment(root.kind, root.number) for root in roots]
     if len(set(segments)) < len(segments):
-        twice = next(name for name in segments if segments.count(name) > 1)
-        raise SuspiciousYieldError(f"two units are called {twice}")
-    return roots
+        repeated = next(name for name in segments if segments.count(name) > 1)
+        raise SuspiciousYieldError(f"two units have the name {repeated}")
 
 
-def _chosen(orders: Sequence[UnitOrder], names: Sequence[str]) -> list[UnitOrder]:
+def _select(orders: Sequence[UnitOrder], names: Sequence[str]) -> list[UnitOrder]:
     by_name = {order.unit: order for order in orders}
-    chosen = []
+    selected = []
     for name in names:
         unit, *only = name.strip("/").split("/")
         if unit not in by_name:
-            some = ", ".join(list(by_name)[:10])
-            raise UsageError(f"there is no unit {unit!r}; there are {len(by_name)}: {some}, …")
-        chosen.append(replace(by_name[unit], only=tuple(only)))
-    return chosen
+            names_of_units = ", ".join(list(by_name)[:10])
+            raise UsageError(
+                f"there is no unit {unit!r}; there are {len(by_name)}: {names_of_units}, …"
+            )
+        selected.append(replace(by_name[unit], only=tuple(only)))
+    return selected
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CodeReport:
-    """What came of a run over a code."""
+    """The result of a run over a code."""
 
     run: RunReport
     units: tuple[UnitReport, ...] = ()
@@ -150,9 +152,9 @@ async def run_code(
     *,
     in_subprocess: bool = False,
 ) -> CodeReport:
-    """Bring the edition that the options of the request name up to date, or the newest.
+    """Ingest the edition named by the options of the request, or the newest.
 
-    `in_subprocess` gives each invocation a process of its own.
+    With `in_subprocess`, each invocation runs in a child process.
     """
     with open_invoker(adapter, context, in_subprocess=in_subprocess) as invoker:
         return await run_units(adapter, request, context, invoker, concurrency=invoker.concurrency)
@@ -166,7 +168,7 @@ async def run_units(
     *,
     concurrency: int = 1,
 ) -> CodeReport:
-    """As `run_code`, with a function that runs the invocations, several units at a time."""
+    """Like `run_code`, with a function that runs invocations, for several units at a time."""
     async with start_run(adapter, request, context) as active:
         work = _CodeRun(active, invoke, asyncio.Semaphore(concurrency))
         await work.run_units(CodeRequest.of(request.options))
@@ -179,13 +181,13 @@ class _CodeRun:
     active: ActiveRun[JurisdictionAdapter]
     invoke: Invoke
     slots: asyncio.Semaphore
-    """As many as units may be worked on at a time."""
+    """One slot for each unit that runs concurrently."""
     reports: list[UnitReport] = field(default_factory=list)
 
     async def run_units(self, request: CodeRequest) -> None:
-        """Bring units up to date, in their order; one that fails does not stop the others."""
+        """Ingest units in order; one that fails does not stop the others."""
         stage = self.active.run.stages.discover
-        began = stage.begin()
+        started = stage.begin()
         try:
             with logged_to(stage):
                 orders = await find_orders(self.active.source, request, self.active.context)
@@ -193,7 +195,7 @@ class _CodeRun:
             self._fail(_DISCOVERY, error, "discover")
             return
         finally:
-            stage.end(began)
+            stage.end(started)
         self._resolve([_DISCOVERY])
         self.active.run.count(discovered=len(orders))
         stage.finish(len(orders))
@@ -234,7 +236,7 @@ class _CodeRun:
             )
             self.active.context.progress(order.source, self.active.run.counts)
         failures = tuple(failure for report in done for failure in report.progress.failures)
-        self._settle(order, failures)
+        self._finish_unit(order, failures)
         return UnitReport(
             id=order.id,
             nodes=done[-1].nodes,
@@ -246,15 +248,15 @@ class _CodeRun:
         )
 
     async def _invocations(self, order: UnitOrder) -> AsyncIterator[InvocationReport]:
-        """One after the other until nothing remains; two that get nowhere are the last."""
+        """Run invocations until the unit is done; raises after two without a finished batch."""
         stuck = 0
         while True:
-            report = await self._invoked(order)
+            report = await self._run_invocation(order)
             yield report
             if report.is_done:
                 return
             stuck = stuck + 1 if report.progress.next_batch == order.first_batch else 0
-            if stuck == _PATIENCE:
+            if stuck == _MAX_STUCK:
                 raise UnitTooLargeError(
                     f"{order.unit}: one batch needs more than an invocation of "
                     f"{order.budget.subrequests} sub-requests and {order.budget.memory_mib} MiB; "
@@ -262,28 +264,28 @@ class _CodeRun:
                 )
             order = replace(order, first_batch=report.progress.next_batch)
 
-    async def _invoked(self, order: UnitOrder) -> InvocationReport:
-        """One invocation fetches, parses and loads; all of it counts as loading."""
+    async def _run_invocation(self, order: UnitOrder) -> InvocationReport:
+        """Run one invocation, which fetches, parses and loads; its time counts as loading."""
         stage = self.active.run.stages.load
-        began = stage.begin()
+        started = stage.begin()
         try:
             with logged_to(stage):
                 return await self.invoke(order)
         finally:
-            stage.end(began)
+            stage.end(started)
 
-    def _settle(self, order: UnitOrder, failures: Sequence[tuple[str, str]]) -> None:
-        """A unit's row in the run: loaded, or errored with the sections that are missing."""
+    def _finish_unit(self, order: UnitOrder, failures: Sequence[tuple[str, str]]) -> None:
+        """Record a unit as loaded, or as failed if sections are missing."""
         now = self.active.context.seams.clock.now()
         with self.active.context.database.write() as connection:
             self.active.lock.confirm(connection)
-            settle(connection, order.id, "partial" if failures else "complete", now)
+            update_unit(connection, order.id, "partial" if failures else "complete", now)
         if failures:
-            shown = "; ".join(f"{known}: {cause}" for known, cause in failures[:SHOWN_FAILURES])
-            more = len(failures) - SHOWN_FAILURES
-            shown += f" and {more} more" if more > 0 else ""
-            error = SuspiciousYieldError(f"{len(failures)} sections are missing: {shown}")
-            self._fail(order.id, error, "fetch")
+            listed = "; ".join(f"{key}: {error}" for key, error in failures[:LISTED_FAILURES])
+            more = len(failures) - LISTED_FAILURES
+            listed += f" and {more} more" if more > 0 else ""
+            missing = SuspiciousYieldError(f"{len(failures)} sections are missing: {listed}")
+            self._fail(order.id, missing, "fetch")
         else:
             self._resolve([order.id], loaded=True)
 
@@ -316,7 +318,7 @@ class _CodeRun:
 
 
 def audit_code(adapter: JurisdictionAdapter, context: Context) -> Audit:
-    """Count every planned section of every edition; a unit that could not be planned has failed."""
+    """Compare the planned sections of every edition with the library."""
     table = code_units.c
     query = select(table.id, table.plan_key).where(table.source == adapter.info.name)
     with context.database.read() as connection:
@@ -329,9 +331,9 @@ def _unit(context: Context, unit_id: str, plan_key: str) -> AuditScope:
     expected = 0
     missing: list[str] = []
     for sections in _sections(context, plan_key):
-        found = compare(context.database, Expected(scope=unit_id, document_ids=sections))
-        expected += found.expected
-        missing += found.missing
+        comparison = compare(context.database, Expected(scope=unit_id, document_ids=sections))
+        expected += comparison.expected
+        missing += comparison.missing
     return AuditScope(name=unit_id, expected=expected, missing=tuple(missing))
 
 
@@ -341,32 +343,33 @@ def _sections(context: Context, plan_key: str) -> Iterator[frozenset[str]]:
         yield frozenset(node.id for node in batch.leaves)
 
 
-_PLANNING: Final = 12
-"""Sub-requests for storing and reading a plan, and for noting what came of it."""
+_PLANNING_REQUESTS: Final = 12
+"""Sub-requests for storing and reading a plan, and for recording the result."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UnitPlan:
-    """A unit that was walked and not executed."""
+    """A walked unit, with the estimated cost of executing it."""
 
     id: str
     nodes: int
     shards: int
     bytes: int
-    """Of bodies cut out of files; those that are pages of their own are not known before."""
+    """Size of the bodies cut out of files; that of separate pages is unknown."""
     walked: int
-    """Sub-requests that the walk made."""
+    """Sub-requests of the walk."""
     fetches: int
-    """Bodies that are pages of their own."""
+    """Number of bodies that are separate pages."""
     subrequests: int
-    """That executing it will make, at most about."""
+    """An estimated maximum of the sub-requests, walk included."""
     invocations: int
 
 
 async def plan_unit(order: UnitOrder, adapter: JurisdictionAdapter, context: Context) -> UnitPlan:
-    """Walk a unit, writing nothing, and say what executing it will cost."""
+    """Walk a unit and estimate the cost of executing it; nothing is written."""
     meter = Meter(order.budget)
-    origin = PlaceOrigin(open_place(order.given, adapter.info, context), version=order.version)
+    location = open_location(order.location, adapter.info, context)
+    origin = EditionOrigin(location, version=order.version)
     try:
         with charged_to(meter.charge):
             walked = await walk_order(order, adapter, origin, meter)
@@ -375,11 +378,11 @@ async def plan_unit(order: UnitOrder, adapter: JurisdictionAdapter, context: Con
     head = plan_head(order, adapter, walked)
     _, *lines = plan_lines(walked, head)
     costs = [_cost(head, batch) for batch in read_batches(head, lines)]
-    walking = meter.subrequests + len(head.pages) + _PLANNING
-    if max(costs) + _PLANNING > order.budget.subrequests:
+    walking = meter.subrequests + len(head.pages) + _PLANNING_REQUESTS
+    if max(costs) + _PLANNING_REQUESTS > order.budget.subrequests:
         raise UnitTooLargeError(
             f"one batch of {order.unit} takes about {max(costs)} sub-requests, and its plan "
-            f"{_PLANNING}: allow more than {order.budget.subrequests} (--max-subrequests)"
+            f"{_PLANNING_REQUESTS}: allow more than {order.budget.subrequests} (--max-subrequests)"
         )
     return UnitPlan(
         id=head.id,
@@ -399,10 +402,10 @@ def _cost(head: PlanHead, batch: NodeBatch) -> int:
 
 
 def _invocations(walking: int, costs: list[int], limit: int) -> int:
-    """How many budgets it takes if no batch is divided."""
+    """The number of invocations if no batch is divided."""
     count, left = 1, limit - walking
     for cost in costs:
         if cost > left:
-            count, left = count + 1, limit - _PLANNING
+            count, left = count + 1, limit - _PLANNING_REQUESTS
         left -= cost
     return count

@@ -1,9 +1,9 @@
 """The tree of one unit in flat arrays: a hundred thousand nodes in some twenty megabytes.
 
-A node is a number, in the order of arrival. Its id is never stored: it is its parent's id and the
-segment of its own level, computed when asked for.
+A node is a number, assigned in the order of insertion. Its id is not stored but computed from its
+parent's id and its own segment.
 
-The walk: one read-only pass over a unit, which gives its whole tree and no bodies.
+`walk` reads a unit in one pass without side effects, and returns its whole tree and no bodies.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from fonds.errors import (
 from fonds.sources.jurisdiction import JurisdictionAdapter, Origin, Page, Span, TocNode
 
 ROOT: Final = 0
-DEEPEST: Final = 100
-"""No code is nested so deep; a file that is means harm."""
+MAX_DEPTH: Final = 100
+"""Levels below the root; no code has so many, so a file that has is hostile."""
 _NONE: Final = -1
 _FIELDS: Final = 3
 
 
 class Tree:
-    """One unit: its root, and everything listed below it."""
+    """One unit: its root, and all nodes below it."""
 
-    def __init__(self, above: str, root: TocNode, *, only: Sequence[str] = ()) -> None:
-        self._above = above
-        """The id of the node over the unit's root."""
+    def __init__(self, parent_id: str, root: TocNode, *, only: Sequence[str] = ()) -> None:
+        self._parent_id = parent_id
+        """The id of the node above the unit's root."""
         self._only = only
-        """Segments below the root: of each level they name, only that node is taken in."""
+        """Segments below the root: at each of these levels, only the named node is added."""
         self._parents = array("i")
         self._first = array("i")
         self._last = array("i")
@@ -55,44 +55,45 @@ class Tree:
         self._ends = array("Q")
         self._names = _Names()
         self._page_names = _Names()
-        self._restated: dict[int, tuple[str, str]] = {}
+        self._relabelled: dict[int, tuple[str, str]] = {}
         self._append(_NONE, root, repeat=1, page=None)
 
     def __len__(self) -> int:
         return len(self._parents)
 
-    def restate(self, node: int, better: TocNode) -> None:
-        """Know a node's label and identifier better, now that its own page is read."""
-        self._restated[node] = (better.label, better.identifier or self.identifier(node))
+    def relabel(self, node: int, replacement: TocNode) -> None:
+        """Replace a node's label and identifier by those on its own page."""
+        identifier = replacement.identifier or self.identifier(node)
+        self._relabelled[node] = (replacement.label, identifier)
 
     def grow(self, under: int, listed: Iterator[TocNode], page: str) -> list[tuple[int, TocNode]]:
-        """Add what a page lists below a node; gives back those that have pages of their own."""
-        opened: list[tuple[int, TocNode]] = []
-        above = [under]
-        seen = [self._segments_below(under)]
+        """Add the nodes that a page lists below a node; returns those with separate pages."""
+        with_pages: list[tuple[int, TocNode]] = []
+        ancestors = [under]
+        segment_counts = [self._segments_below(under)]
         depth = self._depth(under)
-        left_out: int | None = None
+        excluded_depth: int | None = None
         for node in listed:
-            if left_out is not None and node.depth > left_out:
+            if excluded_depth is not None and node.depth > excluded_depth:
                 continue
-            left_out = None
-            if not 1 <= node.depth <= min(len(above), DEEPEST - depth):
+            excluded_depth = None
+            if not 1 <= node.depth <= min(len(ancestors), MAX_DEPTH - depth):
                 raise MalformedError(f"{node.label!r} is listed {node.depth} levels deep")
-            del above[node.depth :], seen[node.depth :]
+            del ancestors[node.depth :], segment_counts[node.depth :]
             segment = ids.segment(node.kind, node.number)
-            seen[-1][segment] += 1
-            repeat = seen[-1][segment]
-            if not self._is_wanted(depth + node.depth, ids.repeated(segment, repeat)):
-                left_out = node.depth
+            segment_counts[-1][segment] += 1
+            repeat = segment_counts[-1][segment]
+            if not self._is_selected(depth + node.depth, ids.repeated(segment, repeat)):
+                excluded_depth = node.depth
                 continue
-            added = self._append(above[-1], node, repeat=repeat, page=page)
+            added = self._append(ancestors[-1], node, repeat=repeat, page=page)
             if not node.is_leaf:
-                above.append(added)
-                seen.append(Counter())
-                opened += [(added, node)] if node.pages else []
-        return opened
+                ancestors.append(added)
+                segment_counts.append(Counter())
+                with_pages += [(added, node)] if node.pages else []
+        return with_pages
 
-    def _is_wanted(self, depth: int, segment: str) -> bool:
+    def _is_selected(self, depth: int, segment: str) -> bool:
         return depth > len(self._only) or self._only[depth - 1] == segment
 
     def _depth(self, node: int) -> int:
@@ -101,20 +102,20 @@ class Tree:
             node, depth = parent, depth + 1
         return depth
 
-    # What is known of a node ------------------------------------------------------------------
+    # Properties of a node --------------------------------------------------------------------
 
     def id(self, node: int) -> str:
-        """Computed, never stored: `usc/2024/root/title-42/chapter-7`."""
+        """The id of a node: `usc/2024/root/title-42/chapter-7`."""
         segments = []
         while node != _NONE:
             segments.append(self.segment(node))
             node = self._parents[node]
-        return "/".join([self._above, *reversed(segments)])
+        return "/".join([self._parent_id, *reversed(segments)])
 
     def segment(self, node: int) -> str:
         """The last part of its id; a second sibling of the same number ends with `~2`."""
-        plain = ids.segment(self.kind(node), self.number(node))
-        return ids.repeated(plain, self._repeats[node])
+        segment = ids.segment(self.kind(node), self.number(node))
+        return ids.repeated(segment, self._repeats[node])
 
     def parent(self, node: int) -> int | None:
         """The node above, or None for the unit's root."""
@@ -125,7 +126,7 @@ class Tree:
         return self._names[self._kinds[node]]
 
     def status(self, node: int) -> str:
-        """`repealed` and the like; empty for a leaf in force, and for containers."""
+        """`repealed`, `reserved`, …; empty for a leaf in force, and for containers."""
         return self._names[self._statuses[node]]
 
     def number(self, node: int) -> str:
@@ -133,29 +134,29 @@ class Tree:
         return self._text(node, 0)
 
     def label(self, node: int) -> str:
-        """As a reader would know it."""
-        return self._restated[node][0] if node in self._restated else self._text(node, 1)
+        """The name for readers."""
+        return self._relabelled[node][0] if node in self._relabelled else self._text(node, 1)
 
     def identifier(self, node: int) -> str:
-        """The publisher's own name of it."""
-        return self._restated[node][1] if node in self._restated else self._text(node, 2)
+        """The publisher's identifier."""
+        return self._relabelled[node][1] if node in self._relabelled else self._text(node, 2)
 
     def is_leaf(self, node: int) -> bool:
         """Whether it has a text of its own."""
         return bool(self._leaves[node])
 
     def page(self, node: int) -> str:
-        """The page that holds a leaf's text."""
+        """The page with a leaf's text."""
         return self._page_names[self._pages[node]]
 
     def span(self, node: int) -> Span | None:
-        """Where on that page; None is all of it."""
+        """The range of the text on its page; None for the whole page."""
         if self._starts[node] == _NONE:
             return None
         return Span(start=self._starts[node], length=self._lengths[node])
 
     def children(self, node: int) -> Iterator[int]:
-        """In the publisher's order."""
+        """The children in the publisher's order."""
         child = self._first[node]
         while child != _NONE:
             yield child
@@ -172,7 +173,7 @@ class Tree:
                 node = self._parents[node]
             node = following
 
-    # How it is kept ---------------------------------------------------------------------------
+    # Storage ----------------------------------------------------------------------------------
 
     def _append(self, parent: int, node: TocNode, *, repeat: int, page: str | None) -> int:
         added = len(self)
@@ -193,16 +194,16 @@ class Tree:
         return added
 
     def _link(self, parent: int, added: int) -> None:
-        before = self._last[parent]
-        if before == _NONE:
+        previous = self._last[parent]
+        if previous == _NONE:
             self._first[parent] = added
         else:
-            self._next[before] = added
+            self._next[previous] = added
         self._last[parent] = added
 
     def _segments_below(self, node: int) -> Counter[str]:
-        below = self.children(node)
-        return Counter(ids.segment(self.kind(child), self.number(child)) for child in below)
+        children = self.children(node)
+        return Counter(ids.segment(self.kind(child), self.number(child)) for child in children)
 
     def _write(self, *texts: str) -> None:
         for text in texts:
@@ -216,29 +217,29 @@ class Tree:
 
 
 class _Names(list[str]):
-    """Names that many nodes share, by number."""
+    """Names that many nodes have in common, by number."""
 
     def __init__(self) -> None:
         super().__init__()
         self._numbers: dict[str, int] = {}
 
     def number(self, name: str) -> int:
-        known = self._numbers.setdefault(name, len(self))
-        if known == len(self):
+        number = self._numbers.setdefault(name, len(self))
+        if number == len(self):
             self.append(name)
-        return known
+        return number
 
 
-SHOWN_PARTS: Final = 12
+LISTED_PARTS: Final = 12
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Walked:
-    """What a walk found."""
+    """The result of a walk."""
 
     tree: Tree
     pages: Mapping[str, Page]
-    """The pages it read, by name."""
+    """The pages that were read, by name."""
     published_at: str | None
 
 
@@ -248,33 +249,33 @@ class _Walk:
     origin: Origin
     check: Callable[[], None]
     pages: dict[str, Page] = field(default_factory=dict)
-    asked: set[str] = field(default_factory=set)
+    requested: set[str] = field(default_factory=set)
     published_at: str | None = None
 
 
 async def walk(
     adapter: JurisdictionAdapter,
-    above: str,
+    parent_id: str,
     root: TocNode,
     origin: Origin,
     *,
     only: Sequence[str] = (),
     check: Callable[[], None] = lambda: None,
 ) -> Walked:
-    """Expand a unit, or that part of it that `only` leads to, until nothing is left to expand.
+    """Expand all nodes of a unit, or of the part of it that `only` names.
 
     `check` is called for every page and every thousand nodes, and may raise: the walk has no side
-    effects, so it can be given up at any moment.
+    effects, so it can be stopped at any time.
     """
     state = _Walk(adapter, origin, check, published_at=root.published_at)
     root = _storable(root)
-    tree = Tree(above, root, only=only)
+    tree = Tree(parent_id, root, only=only)
     try:
         await _expand_all(state, tree, root)
     except BudgetSpentError as error:
         raise _too_large(tree, only, error) from error
     if not any(tree.is_leaf(node) for node in range(len(tree))):
-        raise SuspiciousYieldError(f"{tree.id(ROOT)} holds no section: the page may be empty")
+        raise SuspiciousYieldError(f"{tree.id(ROOT)} has no section: the page may be empty")
     return Walked(tree=tree, pages=state.pages, published_at=state.published_at)
 
 
@@ -282,14 +283,14 @@ async def _expand_all(state: _Walk, tree: Tree, root: TocNode) -> None:
     waiting = deque([(ROOT, root)])
     while waiting:
         wave = [waiting.popleft() for _ in range(min(len(waiting), _width(state.adapter)))]
-        readings = (_read(state, node) for _, node in wave)
-        for (number, node), pages in zip(wave, await asyncio.gather(*readings), strict=True):
+        reads = (_read(state, node) for _, node in wave)
+        for (number, node), pages in zip(wave, await asyncio.gather(*reads), strict=True):
             state.check()
             waiting += tree.grow(number, _listed(state, tree, number, node, pages), node.pages[0])
 
 
 def _too_large(tree: Tree, only: Sequence[str], error: BudgetSpentError) -> UnitTooLargeError:
-    """How to go on with a unit whose walk alone passes the budget."""
+    """The error for a unit whose walk alone exceeds the budget, with advice."""
     node = ROOT
     for _ in only:
         node = next(tree.children(node), node)
@@ -297,9 +298,9 @@ def _too_large(tree: Tree, only: Sequence[str], error: BudgetSpentError) -> Unit
     parts = [tree.segment(child) for child in tree.children(node) if not tree.is_leaf(child)]
     advice = "Allow more (--max-subrequests, --max-memory-mib)"
     if parts:
-        shown = ", ".join(parts[:SHOWN_PARTS]) + (", …" if len(parts) > SHOWN_PARTS else "")
-        advice += f", or take its {len(parts)} parts one at a time: --unit {unit}/{parts[0]}"
-        advice += f" (there are {shown})" if len(parts) > 1 else ""
+        listed = ", ".join(parts[:LISTED_PARTS]) + (", …" if len(parts) > LISTED_PARTS else "")
+        advice += f", or ingest its {len(parts)} parts one at a time: --unit {unit}/{parts[0]}"
+        advice += f" (there are {listed})" if len(parts) > 1 else ""
     return UnitTooLargeError(f"{unit} cannot be walked in one invocation: {error}. {advice}")
 
 
@@ -308,12 +309,12 @@ def _width(adapter: JurisdictionAdapter) -> int:
 
 
 async def _read(state: _Walk, node: TocNode) -> dict[str, Page]:
-    """The pages of one container; each is read once in a walk, or it lists itself."""
+    """Read the pages of one container; a page that is read twice in a walk lists itself."""
     pages: dict[str, Page] = {}
     for name in (*node.pages, *node.optional_pages):
-        if name in state.asked:
+        if name in state.requested:
             raise MalformedError(f"{name} is listed twice: {node.label!r} would contain itself")
-        state.asked.add(name)
+        state.requested.add(name)
         try:
             pages[name] = state.pages[name] = await state.origin.read(name)
         except NotFoundError:
@@ -325,18 +326,18 @@ async def _read(state: _Walk, node: TocNode) -> dict[str, Page]:
 def _listed(
     state: _Walk, tree: Tree, number: int, node: TocNode, pages: Mapping[str, Page]
 ) -> Iterator[TocNode]:
-    for position, found in enumerate(map(_storable, state.adapter.expand(node, pages))):
+    for position, child in enumerate(map(_storable, state.adapter.expand(node, pages))):
         if position % 1000 == 0:
             state.check()
-        if found.depth == 0:
-            tree.restate(number, found)
-            state.published_at = found.published_at or state.published_at
+        if child.depth == 0:
+            tree.relabel(number, child)
+            state.published_at = child.published_at or state.published_at
         else:
-            yield found
+            yield child
 
 
 def _storable(node: TocNode) -> TocNode:
-    """The node without what no database takes: NUL, and halves of characters."""
+    """The node without characters that databases reject: NUL and surrogates."""
     texts = node.number, node.label, node.identifier
     number, label, identifier = map(_clean, texts)
     if (number, label, identifier) == texts:

@@ -172,7 +172,7 @@ def test_what_cannot_be_placed_stops_the_title(tmp_path: Path, inside: str, caus
         (f"<library {NAMESPACES}/>", WrongContentError, "the root element is <library>"),
         (index(TITLE.replace("5", "6")), WrongContentError, "'Title 6. Boats.', not of Title 5"),
         (index(TITLE.replace("Title", "Chapter")), WrongContentError, "not of Title 5"),
-        (index(TITLE), SuspiciousYieldError, "holds no section"),
+        (index(TITLE), SuspiciousYieldError, "has no section"),
     ],
 )
 def test_broken_index_is_named_with_its_cause(

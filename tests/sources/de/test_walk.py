@@ -189,7 +189,7 @@ def test_a_division_without_key_is_refused(tmp_path: Path) -> None:
 def test_an_act_that_is_only_announced_fails_alone(tmp_path: Path) -> None:
     write(tmp_path, "a/a.xml", an_act(abbreviation="A"))
     write(tmp_path, "b/b.xml", an_act(a_norm("§ 1"), abbreviation="B"))
-    with pytest.raises(SuspiciousYieldError, match="act-a holds no section"):
+    with pytest.raises(SuspiciousYieldError, match="act-a has no section"):
         lines(tmp_path, "a")
     assert lines(tmp_path, "b")
 

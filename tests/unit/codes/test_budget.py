@@ -50,7 +50,7 @@ def test_meter_refuses_the_call_that_would_pass_and_counts_it_not() -> None:
         with pytest.raises(BudgetSpentError, match="3 sub-requests"):
             meter.charge("blob")
     assert (meter.subrequests, meter.left) == (3, 0)
-    assert meter.spent == {"http": 1, "database": 1, "blob": 1}
+    assert meter.usage == {"http": 1, "database": 1, "blob": 1}
 
 
 def test_meter_refuses_to_begin_what_it_could_not_finish() -> None:
@@ -124,7 +124,7 @@ def test_outer_budget_is_charged_again_after_an_inner_one() -> None:
         with charged_to(inner.charge):
             spend("blob")
         spend("http")
-    assert (outer.spent, inner.spent) == ({"http": 2}, {"blob": 1})
+    assert (outer.usage, inner.usage) == ({"http": 2}, {"blob": 1})
 
 
 def test_two_contexts_side_by_side_pay_each_for_itself_in_threads_too() -> None:
@@ -142,7 +142,7 @@ def test_two_contexts_side_by_side_pay_each_for_itself_in_threads_too() -> None:
 
     meters = Meter(Budget()), Meter(Budget())
     asyncio.run(both())
-    assert [meter.spent for meter in meters] == [{"http": 40}, {"blob": 80}]
+    assert [meter.usage for meter in meters] == [{"http": 40}, {"blob": 80}]
 
 
 async def _spend_later(expense: Expense) -> None:

@@ -132,7 +132,7 @@ def test_damaged_section_is_an_error_that_says_what_to_do(blobs: Blobs) -> None:
 )
 def test_blob_without_an_index_is_no_pack(blobs: Blobs, index: bytes) -> None:
     blobs.put(KEY, index)
-    with pytest.raises(StoreError, match="no pack"):
+    with pytest.raises(StoreError, match="not a pack"):
         open_pack(blobs, KEY)
 
 

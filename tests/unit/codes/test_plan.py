@@ -185,7 +185,7 @@ def test_plan_of_a_part_names_the_part_and_keeps_the_ids(
     only = segments[1 : data.draw(st.integers(1, len(segments))) + 1]
     walked = walk_first_unit(MemoryOrigin(pages_of([unit], shape)), only=only)
     root = TocNode(kind=unit.kind, number=unit.number, label="")
-    order = UnitOrder(source="fakecode", version="2024", given=None, root=root, only=tuple(only))
+    order = UnitOrder(source="fakecode", version="2024", location=None, root=root, only=tuple(only))
     told = plan_head(order, FakeCode(), walked)
     _, *lines = plan_lines(walked, told)
     planned = [node for batch in read_batches(told, lines) for node in batch.nodes]
