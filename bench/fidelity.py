@@ -36,9 +36,9 @@ LINE_END = re.compile("[\ufffe\x02]|-\r\n")
 PDF_WORD = re.compile("[^\\W_]+(?:(?:[\ufffe\x02]|-\r\n)[^\\W\\d_]+)*")
 BROKEN = "\n"
 NORMALIZERS = {"pdf_v1": PdfNormalizer(recognizer=None)}
-"""Without the programs that read pictures: their words are in no text layer."""
+"""Without text recognition: the words of pictures are not in the text layer."""
 SKIPPED = {"script", "style", "head", "nav", "meta", "amendMeta", "metadata", "HEADER", "FDSYS"}
-LONGEST = 60_000
+MAX_WORDS = 60_000
 """Words compared of one file; the comparison is quadratic in the worst case."""
 ARCHIVES = (
     "federal/bills",
@@ -114,25 +114,25 @@ def _pdf_words(data: bytes) -> list[str]:
     return [LINE_END.sub(BROKEN, word) for word in words]
 
 
-def mended(words: list[str], markdown: str) -> list[str]:
+def rejoined(words: list[str], markdown: str) -> list[str]:
     """Broken words in one where the Markdown has them so, else their parts."""
-    known = set(WORD.findall(markdown.lower()))
-    found: list[str] = []
+    markdown_words = set(WORD.findall(markdown.lower()))
+    joined: list[str] = []
     for word in words:
         parts = word.split(BROKEN)
         whole = "".join(parts)
-        found += [whole] if whole in known else parts
-    return found
+        joined += [whole] if whole in markdown_words else parts
+    return joined
 
 
 def share(words: list[str], markdown: str) -> float:
     """How many of the words are in the Markdown, in the same order."""
-    kept = WORD.findall(markdown.lower())[: LONGEST + LONGEST // 2]
-    return LCSseq.similarity(words[:LONGEST], kept) / len(words[:LONGEST])
+    kept = WORD.findall(markdown.lower())[: MAX_WORDS + MAX_WORDS // 2]
+    return LCSseq.similarity(words[:MAX_WORDS], kept) / len(words[:MAX_WORDS])
 
 
 def measure(path: Path, only: str | None) -> tuple[str, Measured] | None:
-    """Normalizer and what was measured; None for a file that is no body."""
+    """Normalizer and what was measured; None for a file that is not a document."""
     data = path.read_bytes()
     try:
         name = sniff(data)
@@ -142,23 +142,23 @@ def measure(path: Path, only: str | None) -> tuple[str, Measured] | None:
         body = (NORMALIZERS.get(name) or get_normalizer(name)).to_markdown(data)
     except (FondsError, etree.LxmlError, ValueError, RuntimeError):
         return None
-    words = mended(words, body.markdown) if name == "pdf_v1" else words
+    words = rejoined(words, body.markdown) if name == "pdf_v1" else words
     if not words:
         return None
-    return name, Measured(share(words, body.markdown), len(words[:LONGEST]), str(path))
+    return name, Measured(share(words, body.markdown), len(words[:MAX_WORDS]), str(path))
 
 
-def files(folders: list[Path], most: int | None) -> Iterator[Path]:
-    """Every file of the folders, or of the real documents; of each at most so many."""
+def files(folders: list[Path], max_files: int | None) -> Iterator[Path]:
+    """Every file of the folders, or of the real documents; of each at most that many."""
     if folders:
         for folder in folders:
-            yield from sorted(path for path in folder.rglob("*") if path.is_file())[:most]
+            yield from sorted(path for path in folder.rglob("*") if path.is_file())[:max_files]
         return
     archives = Path(os.environ["FONDS_CORPUS"])
     with tempfile.TemporaryDirectory() as target:
         for name in ARCHIVES:
             subprocess.run([archives / "unpack", target, name], check=True)
-            yield from files([Path(target) / name], most)
+            yield from files([Path(target) / name], max_files)
 
 
 def main() -> None:
@@ -175,21 +175,21 @@ def main() -> None:
             rows[measured[0]].append(measured[1])
     if not options.json:
         show_worst(rows)
-    tell(options, [_summary(name, found) for name, found in sorted(rows.items())])
+    tell(options, [_summary(name, measured) for name, measured in sorted(rows.items())])
 
 
 def show_worst(rows: Mapping[str, list[Measured]]) -> None:
     """The ten files of each normalizer that lost most."""
-    for name, found in sorted(rows.items()):
+    for name, measured in sorted(rows.items()):
         print(name)
-        for worst in sorted(found)[:10]:
+        for worst in sorted(measured)[:10]:
             print(f"    {worst.kept:.4f} of {worst.words:>7,}  {worst.path}")
 
 
-def _summary(name: str, found: list[Measured]) -> Figure:
-    words = sum(file.words for file in found)
-    kept = sum(file.kept * file.words for file in found) / words
-    what = f"words kept in order by {name}, {len(found):,} files, {words:,} words"
+def _summary(name: str, measured: list[Measured]) -> Figure:
+    words = sum(file.words for file in measured)
+    kept = sum(file.kept * file.words for file in measured) / words
+    what = f"words kept in order by {name}, {len(measured):,} files, {words:,} words"
     return reaching(what, round(kept, 5), AT_LEAST.get(name, 0.999))
 
 

@@ -1,9 +1,9 @@
-"""How fast are the normalizers and the chunker, beside what they use or compete with?
+"""How fast are the normalizers and the chunker, compared with the libraries below or beside them?
 
 Ratios of throughput in one run, on real files where FONDS_CORPUS names them:
 uslm_v1 to bare lxml iterparse, html_v1 to markdownify, pdf_v1 to bare pdf_oxide, the chunker to
-semantic-text-splitter with our token counter and with the one it brings along. docling stands not
-among them: it fetches its models from a hub when it is first used, and this runs without a network.
+semantic-text-splitter with our token counter and with its own. docling is not compared: it
+downloads its models when it is first used, and this runs without a network.
 
     FONDS_CORPUS=… python -m bench.normalize [--files 200] [--json]
 """
@@ -48,10 +48,10 @@ FILES = {
 
 
 NORMALIZERS = {"pdf_v1": PdfNormalizer(recognizer=None)}
-"""Without the programs that read pictures: pdf_oxide leaves those pages out."""
+"""Without text recognition: pdf_oxide leaves scanned pages out."""
 ROUNDS = 5
-"""Of chunkers, which take a fraction of a second."""
-LONGEST = 400_000
+"""Repetitions of chunkers, which take a fraction of a second."""
+MAX_TEXT_LENGTH = 400_000
 """Characters of a text that are cut into passages."""
 
 
@@ -61,26 +61,26 @@ def seconds(
     clock: Callable[[], float] = time.perf_counter,
 ) -> float:
     """Time of acting on all items once."""
-    begun = clock()
+    started = clock()
     for item in items:
         act(item)
-    return clock() - begun
+    return clock() - started
 
 
 def iterparse(data: bytes) -> None:
-    """Nothing but reading."""
+    """Only parse the XML."""
     for _, element in etree.iterparse(io.BytesIO(data), huge_tree=True, resolve_entities=False):
         element.clear()
 
 
 def bare_pdf(data: bytes) -> None:
-    """All pages as pdf_oxide gives them."""
+    """Extract the text of all pages with pdf_oxide."""
     document = pdf_oxide.PdfDocument.from_bytes(data)
     for page in range(document.page_count()):
         document.extract_text(page)
 
 
-def compare(most: int) -> Iterator[Figure]:
+def compare(max_files: int) -> Iterator[Figure]:
     """Megabytes a second, ours and the peer's, of each pair."""
     peers: dict[str, Callable[[Any], object]] = {
         "uslm_v1": iterparse,
@@ -90,8 +90,8 @@ def compare(most: int) -> Iterator[Figure]:
     markdown: list[str] = []
     for name, (archive, pattern, count) in FILES.items():
         normalizer = NORMALIZERS.get(name) or get_normalizer(name)
-        found = real_files(archive, pattern, min(count, most))
-        files = [data for data in found if works(normalizer, data)]
+        candidates = real_files(archive, pattern, min(count, max_files))
+        files = [data for data in candidates if works(normalizer, data)]
         texts = [normalizer.to_markdown(data).markdown for data in files]
         markdown += texts if name == "uslm_v1" else []
         megabytes = sum(map(len, files)) / 1e6
@@ -105,15 +105,15 @@ def compare(most: int) -> Iterator[Figure]:
             least=BARS[name],
             remark=REMARKS.get(name, ""),
         )
-    yield from compare_chunkers([text[:LONGEST] for text in markdown])
+    yield from compare_chunkers([text[:MAX_TEXT_LENGTH] for text in markdown])
 
 
 def compare_chunkers(markdown: list[str]) -> Iterator[Figure]:
     """Megabytes for each second of the processor, each the best of some runs in turn.
 
-    All cap passages at 512 tokens of cl100k_base: once counted by our own function, which has met
-    all words before, once by the tokenizer that is compiled into the peer. The peer repeats
-    nothing of the passage before and names no places, which it would take time to do.
+    All cap passages at 512 tokens of cl100k_base: once counted by our own function, which has
+    counted all words before, once by the tokenizer that is compiled into the peer. The peer saves
+    the time that overlaps and locators take.
     """
     contenders: dict[str, Callable[[str], object]] = {
         "ours": lambda text: Chunker().chunk(NormalizedBody(markdown=text)),
@@ -155,12 +155,12 @@ def real_files(archive: str, pattern: str, count: int) -> list[bytes]:
     with tempfile.TemporaryDirectory() as target:
         unpack = Path(os.environ["FONDS_CORPUS"]) / "unpack"
         subprocess.run([unpack, target, archive], check=True)
-        found = sorted((Path(target) / archive).rglob(pattern))
-        return [path.read_bytes() for path in found[:count]]
+        paths = sorted((Path(target) / archive).rglob(pattern))
+        return [path.read_bytes() for path in paths[:count]]
 
 
 def main() -> None:
-    """Print the figures; end with 1 if one is below its bar."""
+    """Print the figures; exit with 1 if one is below its limit."""
     parser = asking(__doc__)
     parser.add_argument("--files", type=int, default=200, help="at most, of each kind")
     options = parser.parse_args()
