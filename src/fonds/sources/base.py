@@ -102,7 +102,7 @@ class Registered(Protocol):
 
 @runtime_checkable
 class Source(Protocol):
-    """A feed. One file, no state shared with other sources."""
+    """A feed: a module or small package that shares no state with other sources."""
 
     @property
     def info(self) -> SourceInfo:
