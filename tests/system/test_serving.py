@@ -103,7 +103,7 @@ def test_files_are_uploaded_watched_listed_and_found(home: Path, tmp_path: Path)
         assert refused.returncode == 1
         assert "only failed jobs can be retried" in refused.stderr
         everybody = run(home, "jobs", "--all", *to, **at)
-        assert "this needs a token of the scope admin" in everybody.stderr
+        assert "a token of the scope admin is required" in everybody.stderr
     found = run(home, "search", "water damage", "--as", "maria", "--json")
     assert [hit["id"] for hit in json.loads(found.stdout)] == [
         f"upload:{outcome['job']['document_id']}"
