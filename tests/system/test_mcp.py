@@ -312,7 +312,7 @@ def test_user_must_be_known_and_is_not_named_over_http(arguments: tuple[str, ...
         command, env=environment(), capture_output=True, text=True, check=False, timeout=PATIENCE
     )
     assert done.returncode == 2
-    assert "no user 'nobody'" in done.stderr or "leave --as away" in done.stderr
+    assert "no such user: 'nobody'" in done.stderr or "--as cannot be combined" in done.stderr
 
 
 def test_library_that_is_not_there_is_not_made(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_what_a_broken_product_loses_are_violations_that_can_be_replayed(folder:
     assert (Path(killed.folder) / "library" / "fonds.db").exists()
     # What was not stored is missed at once, though the process said that all is done.
     assert failed.says[0].startswith("corpus/usc/")
-    assert failed.says[0].endswith(" is referred to, and not there")
+    assert failed.says[0].endswith(" is referenced but missing")
     assert [
         line for line in failed.says if line.startswith("reported as done, but blobs: missing: ")
     ]
