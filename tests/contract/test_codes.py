@@ -1,4 +1,4 @@
-"""What ingesting a code promises, on every database."""
+"""Ingesting a code, on every database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.support import servers
-from tests.support.libraries.codes import KilledError, Killer, Shelf
+from tests.support.libraries.codes import KilledError, Killer, LibraryFactory
 from tests.support.libraries.notes import rows
 from tests.support.upstreams.misbehaving import MisbehavingServer, Response
 from tests.unit.codes.trees import (
@@ -33,8 +33,7 @@ from tests.unit.codes.trees import (
     units,
 )
 
-from fonds.codes import packs as bodies
-from fonds.codes import plan
+from fonds.codes import packs, plan
 from fonds.codes.invocation import invoke
 from fonds.codes.run import CodeRequest, audit_code, find_orders
 from fonds.library import Library, open_library
@@ -59,28 +58,28 @@ def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def emptied_postgres(postgres_url: str) -> Iterator[str]:
-    """Migrated once, and emptied for every library."""
+    """A migrated database, which is emptied for every library."""
     with servers.postgres_database(postgres_url) as address:
         yield address
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def shelf(request: pytest.FixtureRequest, tmp_path: Path, empty_home: Path) -> Shelf:
+def libraries(request: pytest.FixtureRequest, tmp_path: Path, empty_home: Path) -> LibraryFactory:
     database = ""
     if request.param == "postgres":
         database = request.getfixturevalue("emptied_postgres")
-    shelf = Shelf(tmp_path, empty_home, database)
-    shelf.renew()
-    return shelf
+    libraries = LibraryFactory(tmp_path, empty_home, database)
+    libraries.renew()
+    return libraries
 
 
-def holdings(library: Library) -> dict[str, Any]:
-    """Every row, and every blob by its hash."""
-    kept = {
+def contents_of(library: Library) -> dict[str, Any]:
+    """All rows, and the hash of every blob."""
+    blobs = {
         info.key: sha256(library.blobs.get(info.key)).hexdigest()
         for info in library.blobs.list("corpus/")
     }
-    return {**rows_of(library), "blobs": kept}
+    return {**rows_of(library), "blobs": blobs}
 
 
 # The same tables, however ---------------------------------------------------------------------
@@ -88,97 +87,99 @@ def holdings(library: Library) -> dict[str, Any]:
 
 @contextmanager
 def small_batches() -> Iterator[None]:
-    """Batches of which a small tree has many."""
+    """Limit the size of batches, so that a small tree has many."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plan, "BATCH_NODES", 5)
         patch.setattr(plan, "BATCH_PAGES", 3)
-        for module in (plan, bodies):
+        for module in (packs, plan):
             patch.setattr(module, "BATCH_BYTES", 120)
         yield
 
 
 @dataclass
-class Trial:
-    """One code, ingested in several ways that must all leave the same."""
+class IngestScenario:
+    """One code, ingested in several ways that must all give the same rows and blobs."""
 
-    shelf: Shelf
+    libraries: LibraryFactory
     unit: Item
     shape: Shape
 
     def __post_init__(self) -> None:
-        self.folder = self.shelf.publish(self.unit, self.shape)
+        self.folder = self.libraries.publish(self.unit, self.shape)
         containers = sum(item.text is None for _, item in named(ABOVE, self.unit))
-        self.tiny = 60 + 4 * (1 if self.shape == "one page" else containers)
-        """Sub-requests for an invocation that walks, or compares, and then takes a batch or two."""
+        self.small_budget = 60 + 4 * (1 if self.shape == "one page" else containers)
+        """Sub-requests for an invocation that walks or compares, and executes a batch or two."""
         with small_batches():
-            self.expected = self._undisturbed()
+            self.expected = self._without_faults()
 
-    def _undisturbed(self) -> dict[str, Any]:
-        self.shelf.renew()
-        with self.shelf.open() as library:
+    def _without_faults(self) -> dict[str, Any]:
+        self.libraries.renew()
+        with self.libraries.open() as library:
             report = ingest(library, self.folder)
             assert report.run.status is RunStatus.SUCCESS
             assert report.run.counts.inserted == len(list(named(ABOVE, self.unit)))
-            return holdings(library)
+            return contents_of(library)
 
     def in_small_invocations(self) -> int:
-        """Gives how many it took."""
-        self.shelf.renew()
-        with small_batches(), self.shelf.open() as library:
-            (report,) = ingest(library, self.folder, budget=plenty(self.tiny)).units
+        """Returns the number of invocations."""
+        self.libraries.renew()
+        with small_batches(), self.libraries.open() as library:
+            (report,) = ingest(library, self.folder, budget=plenty(self.small_budget)).units
             assert report.error is None
             assert report.inserted == report.nodes
-            assert all(one.subrequests <= self.tiny for one in report.invocations)
-            assert holdings(library) == self.expected
+            assert all(
+                invocation.subrequests <= self.small_budget for invocation in report.invocations
+            )
+            assert contents_of(library) == self.expected
             return len(report.invocations)
 
     def again(self) -> None:
-        """Upon what is there."""
-        with small_batches(), self.shelf.open() as library:
+        """Ingest again, which must change nothing."""
+        with small_batches(), self.libraries.open() as library:
             report = ingest(library, self.folder)
             assert report.run.status is RunStatus.SUCCESS
             assert report.run.counts.inserted == 0
             assert report.units[0].skipped == report.units[0].nodes
-            assert holdings(library) == self.expected
+            assert contents_of(library) == self.expected
 
-    def killed(self, moments: Sequence[int]) -> int:
-        """Gives how many processes lived long enough to be killed."""
-        self.shelf.renew()
+    def killed(self, operations: Sequence[int]) -> int:
+        """Kill runs at the nth operation; returns how many came as far."""
+        self.libraries.renew()
         kills = 0
-        for moment in moments:
-            killer = Killer(moment)
-            with small_batches(), suppress(KilledError), self.shelf.open(killer) as library:
-                ingest(library, self.folder, budget=plenty(self.tiny))
-            kills += killer.count >= moment
-            self.shelf.bury()
+        for operation in operations:
+            killer = Killer(operation)
+            with small_batches(), suppress(KilledError), self.libraries.open(killer) as library:
+                ingest(library, self.folder, budget=plenty(self.small_budget))
+            kills += killer.count >= operation
+            self.libraries.expire_leases()
         self._finished()
         return kills
 
-    def failing(self, moments: Sequence[int]) -> int:
-        """Gives how many runs came as far as the operation that failed."""
-        self.shelf.renew()
+    def failing(self, operations: Sequence[int]) -> int:
+        """Fail the nth operation of runs; returns how many came as far."""
+        self.libraries.renew()
         failures = 0
-        for moment in moments:
-            saboteur = Saboteur(fail_at=moment)
-            with small_batches(), suppress(OSError), self.shelf.open(saboteur) as library:
+        for operation in operations:
+            saboteur = Saboteur(fail_at=operation)
+            with small_batches(), suppress(OSError), self.libraries.open(saboteur) as library:
                 ingest(library, self.folder)
-            failures += len(saboteur.operations) >= moment
-            self.shelf.bury()
+            failures += len(saboteur.operations) >= operation
+            self.libraries.expire_leases()
         self._finished()
         return failures
 
     def in_any_order(self, orders: Sequence[tuple[int, int]]) -> None:
-        """Invocations that begin at any batch, and have more or less to spend."""
-        self.shelf.renew()
-        with small_batches(), self.shelf.open() as library:
+        """Run invocations that start at any batch, with different budgets."""
+        self.libraries.renew()
+        with small_batches(), self.libraries.open() as library:
             for first, more in orders:
-                invoke_from(library, self.folder, first, self.tiny + more)
+                invoke_from(library, self.folder, first, self.small_budget + more)
         self._finished()
 
     def _finished(self) -> None:
-        with small_batches(), self.shelf.open() as library:
+        with small_batches(), self.libraries.open() as library:
             assert ingest(library, self.folder).run.status is RunStatus.SUCCESS
-            assert holdings(library) == self.expected
+            assert contents_of(library) == self.expected
 
 
 def invoke_from(library: Library, folder: Path, first: int, subrequests: int) -> None:
@@ -194,27 +195,31 @@ def invoke_from(library: Library, folder: Path, first: int, subrequests: int) ->
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_many_small_invocations_leave_what_one_large_one_leaves_and_a_second_run_no_more(
-    shelf: Shelf, shape: Shape
+def test_small_invocations_give_the_result_of_a_large_one_and_a_second_run_changes_nothing(
+    libraries: LibraryFactory, shape: Shape
 ) -> None:
-    trial = Trial(shelf, motley(), shape)
-    assert trial.in_small_invocations() > 1
-    trial.again()
+    scenario = IngestScenario(libraries, motley(), shape)
+    assert scenario.in_small_invocations() > 1
+    scenario.again()
 
 
-def test_process_killed_at_some_moments_leaves_nothing_else_in_the_end(shelf: Shelf) -> None:
-    trial = Trial(shelf, motley(), "page per container")
-    assert trial.killed([31, 14, 5]) == 3
+def test_run_after_kills_at_some_operations_gives_the_same_result(
+    libraries: LibraryFactory,
+) -> None:
+    scenario = IngestScenario(libraries, motley(), "page per container")
+    assert scenario.killed([31, 14, 5]) == 3
 
 
-def test_operation_that_fails_fails_the_unit_and_the_next_run_makes_it_good(shelf: Shelf) -> None:
-    trial = Trial(shelf, motley(), "page per node")
-    assert trial.failing([24, 20, 3]) == 3
+def test_failed_operation_fails_the_unit_and_the_next_run_completes_it(
+    libraries: LibraryFactory,
+) -> None:
+    scenario = IngestScenario(libraries, motley(), "page per node")
+    assert scenario.failing([24, 20, 3]) == 3
 
 
-def test_batches_in_any_order_leave_what_they_leave_in_theirs(shelf: Shelf) -> None:
-    trial = Trial(shelf, motley(), "one page")
-    trial.in_any_order([(3, 0), (1, 30), (4, 0), (0, 0), (9, 0)])
+def test_batches_in_any_order_give_the_same_result(libraries: LibraryFactory) -> None:
+    scenario = IngestScenario(libraries, motley(), "one page")
+    scenario.in_any_order([(3, 0), (1, 30), (4, 0), (0, 0), (9, 0)])
 
 
 @pytest.mark.long
@@ -222,44 +227,50 @@ def test_batches_in_any_order_leave_what_they_leave_in_theirs(shelf: Shelf) -> N
 @given(
     unit=units(max_nodes=18),
     shape=st.sampled_from(SHAPES),
-    moments=st.lists(st.integers(1, 60), min_size=1, max_size=3),
+    operations=st.lists(st.integers(1, 60), min_size=1, max_size=3),
     orders=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 60)), max_size=5),
 )
-def test_random_codes_keep_all_of_these_promises(
-    shelf: Shelf, unit: Item, shape: Shape, moments: list[int], orders: list[tuple[int, int]]
+def test_random_codes_give_the_same_result_in_all_scenarios(
+    libraries: LibraryFactory,
+    unit: Item,
+    shape: Shape,
+    operations: list[int],
+    orders: list[tuple[int, int]],
 ) -> None:
-    trial = Trial(shelf, unit, shape)
-    trial.again()
-    trial.in_small_invocations()
-    trial.killed(moments)
-    trial.failing(moments)
-    trial.in_any_order(orders)
+    scenario = IngestScenario(libraries, unit, shape)
+    scenario.again()
+    scenario.in_small_invocations()
+    scenario.killed(operations)
+    scenario.failing(operations)
+    scenario.in_any_order(orders)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("shape", SHAPES)
-def test_process_killed_at_every_single_operation_leaves_nothing_else_in_the_end(
-    shelf: Shelf, shape: Shape
+def test_run_after_kills_at_every_operation_gives_the_same_result(
+    libraries: LibraryFactory, shape: Shape
 ) -> None:
-    trial = Trial(shelf, flat(9), shape)
+    scenario = IngestScenario(libraries, flat(9), shape)
     operations = Saboteur()
-    shelf.renew()
-    with small_batches(), shelf.open(operations) as library:
-        ingest(library, trial.folder, budget=plenty(trial.tiny))
+    libraries.renew()
+    with small_batches(), libraries.open(operations) as library:
+        ingest(library, scenario.folder, budget=plenty(scenario.small_budget))
     count = len(operations.operations)
     assert count > 15
-    for moment in range(1, count + 1):
-        assert trial.killed([moment]) == 1
+    for operation in range(1, count + 1):
+        assert scenario.killed([operation]) == 1
 
 
 # What is held ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_body_of_every_leaf_is_read_by_range_byte_for_byte(shelf: Shelf, shape: Shape) -> None:
+def test_body_of_every_leaf_is_read_by_range_byte_for_byte(
+    libraries: LibraryFactory, shape: Shape
+) -> None:
     unit = motley()
-    with small_batches(), shelf.open() as library:
-        ingest(library, shelf.publish(unit, shape))
+    with small_batches(), libraries.open() as library:
+        ingest(library, libraries.publish(unit, shape))
         held = rows(library, "SELECT * FROM nodes ORDER BY position")
         assert [row["id"] for row in held] == [known for known, _ in named(ABOVE, unit)]
         for row, (known, item) in zip(held, named(ABOVE, unit), strict=True):
@@ -273,12 +284,12 @@ def test_body_of_every_leaf_is_read_by_range_byte_for_byte(shelf: Shelf, shape: 
             assert document["citation_string"] == f"Fake Code {known}"
 
 
-def test_nodes_and_unit_say_what_the_tree_says(shelf: Shelf) -> None:
+def test_nodes_and_unit_agree_with_the_tree(libraries: LibraryFactory) -> None:
     repealed = Item(kind="section", number="2", label="§ 2", text="Gone.\n", status="repealed")
     part = Item(kind="part", number="A", label="Part A", children=(flat(1).children[0], repealed))
     unit = Item(kind="title", number="1", label="Title 1", children=(part,))
-    with shelf.open() as library:
-        ingest(library, shelf.publish(unit, "one page"))
+    with libraries.open() as library:
+        ingest(library, libraries.publish(unit, "one page"))
         held = rows(library, "SELECT id, kind, path, unit, status FROM nodes ORDER BY position")
         assert held == [
             {"id": TITLE, "kind": "title", "path": "title-1", "unit": TITLE, "status": None},
@@ -312,12 +323,12 @@ def test_nodes_and_unit_say_what_the_tree_says(shelf: Shelf) -> None:
 # What goes wrong ------------------------------------------------------------------------------
 
 
-def test_missing_leaf_is_named_and_fetched_late_once_it_is_there(shelf: Shelf) -> None:
-    folder = shelf.publish(flat(5), "page per node")
+def test_missing_leaf_is_reported_and_fetched_when_it_exists(libraries: LibraryFactory) -> None:
+    folder = libraries.publish(flat(5), "page per node")
     page = folder / "0" / "2.txt"
     held_back = page.rename(folder / "0" / "held back")
     missing = f"{TITLE}/section-3"
-    with shelf.open() as library:
+    with libraries.open() as library:
         report = ingest(library, folder)
         assert report.run.status is RunStatus.PARTIAL
         assert [known for known, _ in report.units[0].failures] == [missing]
@@ -336,16 +347,16 @@ def test_missing_leaf_is_named_and_fetched_late_once_it_is_there(shelf: Shelf) -
         assert late["body_ref"].startswith(f"{PACK}.r1#")
         assert read_reference(library.blobs, late["body_ref"]) == flat(5).children[2].data
         assert _audit(library) == []
-        before = holdings(library)
+        before = contents_of(library)
         ingest(library, folder)
-        assert holdings(library) == before
+        assert contents_of(library) == before
 
 
-def test_leaves_that_come_one_after_the_other_fill_one_late_pack_each(shelf: Shelf) -> None:
-    folder = shelf.publish(flat(4), "page per node")
+def test_each_leaf_that_is_published_later_has_a_pack_of_its_own(libraries: LibraryFactory) -> None:
+    folder = libraries.publish(flat(4), "page per node")
     pages = [folder / "0" / f"{n}.txt" for n in (1, 3)]
     held_back = [page.rename(page.with_suffix(".later")) for page in pages]
-    with shelf.open() as library:
+    with libraries.open() as library:
         ingest(library, folder)
         for page, kept in zip(pages, held_back, strict=True):
             kept.rename(page)
@@ -355,8 +366,8 @@ def test_leaves_that_come_one_after_the_other_fill_one_late_pack_each(shelf: She
         assert packs == [PACK, f"{PACK}.r1", PACK, f"{PACK}.r2"]
 
 
-def test_publisher_that_fails_altogether_is_not_asked_for_every_section(shelf: Shelf) -> None:
-    with MisbehavingServer() as server, shelf.open() as library:
+def test_fetching_stops_when_all_requests_fail(libraries: LibraryFactory) -> None:
+    with MisbehavingServer() as server, libraries.open() as library:
         pages = pages_of([flat(45)], "page per node")
         server.route("/*", lambda _request: Response(status=503))
         for name in ("index.toc", "0.toc"):
@@ -371,22 +382,22 @@ def test_publisher_that_fails_altogether_is_not_asked_for_every_section(shelf: S
         assert len(_sections(library)) == 45
 
 
-def test_many_sections_that_are_gone_do_not_keep_the_others_out(shelf: Shelf) -> None:
-    folder = shelf.publish(flat(70), "page per node")
+def test_many_missing_sections_do_not_prevent_the_others(libraries: LibraryFactory) -> None:
+    folder = libraries.publish(flat(70), "page per node")
     for n in range(10, 40):
         (folder / "0" / f"{n}.txt").unlink()
-    with shelf.open() as library:
+    with libraries.open() as library:
         report = ingest(library, folder)
         assert report.run.status is RunStatus.PARTIAL
         assert len(report.units[0].failures) == 30
         assert len(_sections(library)) == 40
 
 
-def test_leaf_that_cannot_be_read_has_a_node_and_no_document(shelf: Shelf) -> None:
+def test_leaf_that_cannot_be_read_has_a_node_and_no_document(libraries: LibraryFactory) -> None:
     sections = [*flat(2).children, Item(kind="section", number="3", label="§ 3", text="***\n")]
     unit = Item(kind="title", number="1", label="Title 1", children=tuple(sections))
-    folder = shelf.publish(unit, "one page")
-    with shelf.open() as library:
+    folder = libraries.publish(unit, "one page")
+    with libraries.open() as library:
         report = ingest(library, folder)
         assert report.run.status is RunStatus.PARTIAL
         (failure,) = report.units[0].failures
@@ -394,17 +405,17 @@ def test_leaf_that_cannot_be_read_has_a_node_and_no_document(shelf: Shelf) -> No
         assert "WrongContentError" in failure[1]
         assert len(rows(library, "SELECT 1 FROM nodes")) == 4
         assert _sections(library) == [f"{TITLE}/section-1", f"{TITLE}/section-2"]
-        before = holdings(library)
+        before = contents_of(library)
         assert ingest(library, folder).run.counts.inserted == 0
-        assert holdings(library) == before
+        assert contents_of(library) == before
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_other_bytes_under_the_same_version_are_an_error_and_change_nothing(
-    shelf: Shelf, shape: Shape
+    libraries: LibraryFactory, shape: Shape
 ) -> None:
-    folder = shelf.publish(flat(4), shape)
-    with shelf.open() as library:
+    folder = libraries.publish(flat(4), shape)
+    with libraries.open() as library:
         ingest(library, folder)
         before = rows_of(library)
         packs = [info.key for info in library.blobs.list("corpus/fakecode/2024/packs/")]
@@ -419,11 +430,11 @@ def test_other_bytes_under_the_same_version_are_an_error_and_change_nothing(
         assert ingest(library, folder, version="2024a").run.status is RunStatus.SUCCESS
 
 
-def test_unit_that_is_malformed_fails_alone(shelf: Shelf) -> None:
+def test_unit_that_is_malformed_fails_alone(libraries: LibraryFactory) -> None:
     second = replace(flat(2), number="2")
     pages = pages_of([flat(3), second], "one page")
-    folder = publish(shelf.folder / "two", {**pages, "0.toc": b"<html>Sorry</html>"})
-    with shelf.open() as library:
+    folder = publish(libraries.folder / "two", {**pages, "0.toc": b"<html>Sorry</html>"})
+    with libraries.open() as library:
         report = ingest(library, folder)
         assert report.run.status is RunStatus.PARTIAL
         assert [unit.error is None for unit in report.units] == [False, True]
@@ -433,7 +444,9 @@ def test_unit_that_is_malformed_fails_alone(shelf: Shelf) -> None:
         assert set(_states(library)) == {TITLE, f"{ABOVE}/title-2"}
 
 
-def test_pages_whose_names_begin_with_those_of_others_are_all_kept(shelf: Shelf) -> None:
+def test_pages_whose_names_begin_with_those_of_others_are_all_kept(
+    libraries: LibraryFactory,
+) -> None:
     part = TocNode(kind="part", number="1", label="Part 1", pages=("code/title-1/part-1",))
     leaf = TocNode(kind="section", number="1", label="§ 1", is_leaf=True)
     title = TocNode(kind="title", number="1", label="Title 1", pages=("code/title-1",))
@@ -442,7 +455,7 @@ def test_pages_whose_names_begin_with_those_of_others_are_all_kept(shelf: Shelf)
         "code/title-1": toc_page([(part, None)]),
         "code/title-1/part-1": toc_page([(leaf, b"Every keeper shall pay.\n")]),
     }
-    with MisbehavingServer() as server, shelf.open() as library:
+    with MisbehavingServer() as server, libraries.open() as library:
         for name, data in pages.items():
             server.serve(f"/{name}", data)
         report = ingest(library, server.url("/"))
@@ -450,7 +463,7 @@ def test_pages_whose_names_begin_with_those_of_others_are_all_kept(shelf: Shelf)
         assert _sections(library) == [f"{TITLE}/part-1/section-1"]
 
 
-def test_leaf_may_be_all_of_a_page_of_which_others_are_parts(shelf: Shelf) -> None:
+def test_leaf_may_be_all_of_a_page_of_which_others_are_parts(libraries: LibraryFactory) -> None:
     whole = TocNode(kind="front", label="Front", is_leaf=True, pages=("root",))
     cut = TocNode(kind="section", number="1", label="§ 1", is_leaf=True)
     again = TocNode(kind="section", number="2", label="§ 2", is_leaf=True, pages=("root",))
@@ -459,8 +472,8 @@ def test_leaf_may_be_all_of_a_page_of_which_others_are_parts(shelf: Shelf) -> No
         "index.toc": toc_page([(title, None)]),
         "root": toc_page([(whole, None), (cut, b"Every keeper shall pay.\n"), (again, None)]),
     }
-    with shelf.open() as library:
-        report = ingest(library, publish(shelf.folder / "whole", pages))
+    with libraries.open() as library:
+        report = ingest(library, publish(libraries.folder / "whole", pages))
         assert [unit.error for unit in report.units] == [None]
         refs = {
             row["id"].rpartition("/")[2]: read_reference(library.blobs, row["body_ref"])
@@ -473,7 +486,9 @@ def test_leaf_may_be_all_of_a_page_of_which_others_are_parts(shelf: Shelf) -> No
         }
 
 
-def test_characters_that_no_database_takes_keep_no_section_out(shelf: Shelf) -> None:
+def test_characters_that_databases_reject_do_not_prevent_a_section(
+    libraries: LibraryFactory,
+) -> None:
     odd = "1\0\ud800"
     leaf = TocNode(kind="section", number=odd, label=f"§ {odd}", identifier=odd, is_leaf=True)
     title = TocNode(kind="title", number="1", label=f"Title {odd}", pages=("root",))
@@ -481,8 +496,8 @@ def test_characters_that_no_database_takes_keep_no_section_out(shelf: Shelf) -> 
         "index.toc": toc_page([(title, None)]),
         "root": toc_page([(leaf, b"Every keeper shall pay.\n")]),
     }
-    with shelf.open() as library:
-        report = ingest(library, publish(shelf.folder / "odd", pages))
+    with libraries.open() as library:
+        report = ingest(library, publish(libraries.folder / "odd", pages))
         assert [unit.error for unit in report.units] == [None]
         (section,) = _sections(library)
         assert section.startswith(f"{TITLE}/section-1")
@@ -491,22 +506,22 @@ def test_characters_that_no_database_takes_keep_no_section_out(shelf: Shelf) -> 
 # Editions and parts ---------------------------------------------------------------------------
 
 
-def test_editions_stand_side_by_side_and_the_newer_is_newest_once_it_is_executed(
-    shelf: Shelf,
+def test_editions_coexist_and_the_newer_is_newest_once_it_is_executed(
+    libraries: LibraryFactory,
 ) -> None:
-    old = shelf.publish(flat(3), "one page", "old")
-    new = shelf.publish(flat(3, text="Every warden shall pay.\n"), "one page", "new")
-    with shelf.open() as library:
+    old = libraries.publish(flat(3), "one page", "old")
+    new = libraries.publish(flat(3, text="Every warden shall pay.\n"), "one page", "new")
+    with libraries.open() as library:
         ingest(library, old, version="2024")
         assert _newest(library) == ["2024"]
         before = _of_edition(library, "2024")
-    saboteur = Saboteur(fail_at=_first_pack(shelf, new))
-    with shelf.open(saboteur) as library:
+    saboteur = Saboteur(fail_at=_first_pack(libraries, new))
+    with libraries.open(saboteur) as library:
         report = ingest(library, new, version="2025")
         assert report.run.status is RunStatus.FAILED
         assert _newest(library) == ["2024"]
         assert len(library.search("keeper")) == 3
-    with shelf.open() as library:
+    with libraries.open() as library:
         ingest(library, new, version="2025")
         assert _newest(library) == ["2025"]
         assert library.search("keeper") == []
@@ -517,10 +532,10 @@ def test_editions_stand_side_by_side_and_the_newer_is_newest_once_it_is_executed
         assert _newest(library) == ["2025"]
 
 
-def _first_pack(shelf: Shelf, folder: Path) -> int:
+def _first_pack(libraries: LibraryFactory, folder: Path) -> int:
     """The number of the operation that writes the first pack of a run."""
     observer = Saboteur()
-    other = replace(shelf, count=shelf.count + 1)
+    other = replace(libraries, count=libraries.count + 1)
     other.home.mkdir(exist_ok=True)
     with open_library(other.home, seams=Seams(clock=ManualClock(), durable=observer)) as library:
         observer.operations.clear()
@@ -529,9 +544,9 @@ def _first_pack(shelf: Shelf, folder: Path) -> int:
     return next(n for n, subject in enumerate(places, 1) if "/packs/" in subject)
 
 
-def test_second_edition_numbered_higher_is_newer_than_the_first(shelf: Shelf) -> None:
-    folder = shelf.publish(flat(1), "one page")
-    with shelf.open() as library:
+def test_second_edition_numbered_higher_is_newer_than_the_first(libraries: LibraryFactory) -> None:
+    folder = libraries.publish(flat(1), "one page")
+    with libraries.open() as library:
         for version in ("119-36", "119-4", "118-99"):
             ingest(library, folder, version=version)
             assert _newest(library) == ["119-36"]
@@ -545,38 +560,42 @@ def nested(parts: int) -> Item:
     return Item(kind="title", number="1", label="Title 1", children=below)
 
 
-def test_parts_ingested_one_by_one_hold_all_sections_of_the_whole(shelf: Shelf) -> None:
-    folder = shelf.publish(nested(3), "page per container")
-    with shelf.open() as library:
+def test_parts_ingested_one_by_one_contain_all_sections_of_the_unit(
+    libraries: LibraryFactory,
+) -> None:
+    folder = libraries.publish(nested(3), "page per container")
+    with libraries.open() as library:
         for n in (2, 1, 3):
             report = ingest(library, folder, units=(f"title-1/part-{n}",))
             assert report.run.status is RunStatus.SUCCESS
         held = {row["id"] for row in rows(library, "SELECT id FROM nodes")}
         assert held == {known for known, _ in named(ABOVE, nested(3))}
-        before = holdings(library)
+        before = contents_of(library)
         report = ingest(library, folder, units=("title-1/part-1", "title-1/part-2"))
         assert report.run.counts.inserted == 0
-        assert holdings(library) == before
+        assert contents_of(library) == before
 
 
-def test_whole_ingested_after_a_part_is_complete_and_settles(shelf: Shelf) -> None:
-    folder = shelf.publish(nested(2), "one page")
-    with shelf.open() as library:
+def test_unit_ingested_after_a_part_is_complete_and_newest(libraries: LibraryFactory) -> None:
+    folder = libraries.publish(nested(2), "one page")
+    with libraries.open() as library:
         ingest(library, folder, units=("title-1/part-2",))
         assert ingest(library, folder).run.status is RunStatus.SUCCESS
         assert len(_sections(library)) == 4
-        before = holdings(library)
+        before = contents_of(library)
         report = ingest(library, folder)
         assert report.run.counts.inserted == 0
         assert report.units[0].skipped == report.units[0].nodes
-        assert holdings(library) == before
+        assert contents_of(library) == before
         ingest(library, folder, units=("title-1/part-2",))
-        assert holdings(library) == before
+        assert contents_of(library) == before
 
 
-def test_new_version_of_an_adapter_plans_anew_and_keeps_what_is_published(shelf: Shelf) -> None:
-    folder = shelf.publish(flat(3), "one page")
-    with shelf.open() as library:
+def test_new_version_of_an_adapter_plans_again_and_keeps_documents(
+    libraries: LibraryFactory,
+) -> None:
+    folder = libraries.publish(flat(3), "one page")
+    with libraries.open() as library:
         ingest(library, folder)
         before = _of_edition(library, "2024")
         report = ingest(library, folder, adapter=FakeCode(version="2"))
@@ -621,11 +640,11 @@ def _audit(library: Library) -> Sequence[str]:
 
 
 @pytest.mark.parametrize("subrequests", [36, 40, 44])
-def test_nodes_of_a_batch_that_is_taken_again_are_counted_once(
-    shelf: Shelf, subrequests: int
+def test_nodes_of_a_batch_that_is_executed_again_are_counted_once(
+    libraries: LibraryFactory, subrequests: int
 ) -> None:
-    folder = shelf.publish(nested(6), "one page")
-    with small_batches(), shelf.open() as library:
+    folder = libraries.publish(nested(6), "one page")
+    with small_batches(), libraries.open() as library:
         ingest(library, folder, units=("title-1/part-2",))
         (report,) = ingest(library, folder, budget=plenty(subrequests)).units
         assert report.error is None

@@ -1,4 +1,4 @@
-"""Libraries to ingest codes into, on any database, and a process that is killed meanwhile."""
+"""Libraries for tests that ingest codes, on any database, and a simulated kill of a process."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ class Killer:
 
 
 @dataclass
-class Shelf:
-    """Libraries on one kind of database, one after the other, each empty at first."""
+class LibraryFactory:
+    """Creates empty libraries on one kind of database, one after the other."""
 
     folder: Path
-    empty: Path
+    empty_home: Path
     database: str
-    """Empty for SQLite."""
+    """The URL of a PostgreSQL database; empty for SQLite."""
     count: int = 0
 
     def renew(self) -> None:
-        """Begin with an empty library."""
+        """Create an empty library, which replaces the previous one."""
         self.count += 1
         if self.database:
             self.home.mkdir()
             with self.open() as library:
                 _truncate(library)
         else:
-            shutil.copytree(self.empty, self.home)
+            shutil.copytree(self.empty_home, self.home)
 
     @property
     def home(self) -> Path:
@@ -66,18 +66,18 @@ class Shelf:
         with open_library(self.home, seams=seams, **options) as library:
             yield library
 
-    def publish(self, described: Item, shape: Shape, name: str = "site") -> Path:
-        """A folder of its own for every publication."""
+    def publish(self, unit: Item, shape: Shape, name: str = "site") -> Path:
+        """Write the pages of a unit to a new folder."""
         folder = self.folder / f"{name}-{self.count}"
-        return publish(folder, pages_of([described], shape))
+        return publish(folder, pages_of([unit], shape))
 
-    def bury(self) -> None:
-        """Wait until nobody believes any more that the killed process works."""
+    def expire_leases(self) -> None:
+        """Remove the leases of a killed process, as if they had expired."""
         with self.open() as library, library.database.write() as connection:
             connection.execute(delete(ingestion_leases))
 
 
 def _truncate(library: Library) -> None:
     with library.database.write() as connection:
-        known = set(inspect(connection).get_table_names()) - {"alembic_version"}
-        connection.execute(text(f"TRUNCATE {', '.join(sorted(known))} RESTART IDENTITY CASCADE"))
+        tables = set(inspect(connection).get_table_names()) - {"alembic_version"}
+        connection.execute(text(f"TRUNCATE {', '.join(sorted(tables))} RESTART IDENTITY CASCADE"))

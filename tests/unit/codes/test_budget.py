@@ -1,4 +1,4 @@
-"""Every sub-request of an invocation is counted, where it happens and by whom it is paid."""
+"""Every sub-request of an invocation is counted in the budget of that invocation."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from fonds.stores.sqlite import IS_CONTINUATION
 # The meter ----------------------------------------------------------------------------------
 
 
-def test_meter_refuses_the_call_that_would_pass_and_counts_it_not() -> None:
+def test_meter_rejects_a_call_beyond_the_limit_and_does_not_count_it() -> None:
     meter = Meter(Budget(subrequests=3))
     for expense in ("http", "database", "blob"):
         meter.charge(expense)
@@ -53,7 +53,7 @@ def test_meter_refuses_the_call_that_would_pass_and_counts_it_not() -> None:
     assert meter.usage == {"http": 1, "database": 1, "blob": 1}
 
 
-def test_meter_refuses_to_begin_what_it_could_not_finish() -> None:
+def test_meter_rejects_work_that_needs_more_than_is_left() -> None:
     meter = Meter(Budget(subrequests=10, memory_mib=1 << 20))
     meter.require(subrequests=10)
     meter.charge("http")
@@ -62,7 +62,7 @@ def test_meter_refuses_to_begin_what_it_could_not_finish() -> None:
     assert meter.subrequests == 1
 
 
-def test_meter_refuses_memory_that_is_not_allowed() -> None:
+def test_meter_rejects_memory_beyond_the_limit() -> None:
     allowed = memory_in_use() // MIB + 50
     meter = Meter(Budget(memory_mib=allowed))
     meter.require(memory=MIB)
@@ -70,7 +70,7 @@ def test_meter_refuses_memory_that_is_not_allowed() -> None:
         meter.require(memory=500 * MIB)
 
 
-def test_threads_that_charge_at_once_never_pass_the_limit() -> None:
+def test_concurrent_charges_never_exceed_the_limit() -> None:
     meter = Meter(Budget(subrequests=500))
 
     def charge(_: int) -> bool:
@@ -109,7 +109,7 @@ def test_peak_is_no_less_than_what_is_held_and_can_be_measured_anew() -> None:
 # Who pays -----------------------------------------------------------------------------------
 
 
-def test_nobody_pays_outside_of_a_budget() -> None:
+def test_nothing_is_charged_outside_of_a_budget() -> None:
     meter = Meter(Budget(subrequests=1))
     with charged_to(meter.charge):
         pass
@@ -127,7 +127,7 @@ def test_outer_budget_is_charged_again_after_an_inner_one() -> None:
     assert (outer.usage, inner.usage) == ({"http": 2}, {"blob": 1})
 
 
-def test_two_contexts_side_by_side_pay_each_for_itself_in_threads_too() -> None:
+def test_concurrent_contexts_are_charged_separately_in_threads_too() -> None:
     async def work(meter: Meter, expense: Expense, times: int) -> None:
         with charged_to(meter.charge):
             for _ in range(times):
@@ -150,7 +150,7 @@ async def _spend_later(expense: Expense) -> None:
     spend(expense)
 
 
-def test_thread_of_somebody_else_pays_nothing() -> None:
+def test_other_threads_are_not_charged() -> None:
     meter = Meter(Budget())
     with charged_to(meter.charge):
         other = threading.Thread(target=spend, args=("http",))
@@ -164,7 +164,7 @@ def test_thread_of_somebody_else_pays_nothing() -> None:
 
 @dataclass
 class CountingBlobs:
-    """A store that counts what it is asked for."""
+    """A store that counts its operations."""
 
     inner: Blobs
     asked: Counter[str] = field(default_factory=Counter)
@@ -304,7 +304,7 @@ def _moody(data: bytes) -> Callable[[Request], Response]:
 
 @pytest.mark.parametrize("shape", ["one page", "page per node"])
 @pytest.mark.parametrize("subrequests", [60, 90, 130])
-def test_no_invocation_passes_its_budget_and_together_they_finish(
+def test_no_invocation_exceeds_its_budget_and_together_they_finish(
     library: Library, tmp_path: Path, shape: Shape, subrequests: int
 ) -> None:
     folder = publish(tmp_path / "site", pages_of([nested(5)], shape))
@@ -332,7 +332,7 @@ def test_unit_that_fits_into_a_budget_fits_into_it_again(library: Library, tmp_p
         assert report.inserted + report.skipped == 51
 
 
-def test_unit_that_cannot_be_walked_within_the_budget_is_refused_with_advice(
+def test_unit_that_cannot_be_walked_within_the_budget_fails_with_advice(
     library: Library, tmp_path: Path
 ) -> None:
     folder = publish(tmp_path / "site", pages_of([nested(5)], "page per container"))
@@ -342,7 +342,7 @@ def test_unit_that_cannot_be_walked_within_the_budget_is_refused_with_advice(
     assert "--unit title-1/" in unit.error
 
 
-def test_batch_that_no_invocation_can_finish_ends_the_unit_with_advice(
+def test_batch_that_no_invocation_can_finish_fails_with_advice(
     library: Library, tmp_path: Path
 ) -> None:
     folder = publish(tmp_path / "site", pages_of([flat(45)], "page per node"))
@@ -351,7 +351,7 @@ def test_batch_that_no_invocation_can_finish_ends_the_unit_with_advice(
     assert "--max-subrequests" in unit.error
 
 
-def test_order_knows_its_unit_and_id(library: Library, tmp_path: Path) -> None:
+def test_order_has_the_unit_and_id_of_its_root(library: Library, tmp_path: Path) -> None:
     folder = publish(tmp_path / "site", pages_of([nested(2)], "one page"))
     adapter = FakeCode()
     request = CodeRequest(version="2024", given=str(folder), units=("title-1/part-2",))

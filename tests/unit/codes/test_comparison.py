@@ -1,4 +1,4 @@
-"""Who is who between two editions, told from the texts alone."""
+"""Matching the sections of two editions by their texts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_equal_text_under_another_number_is_the_same_section() -> None:
     ]
 
 
-def test_amended_text_under_another_number_is_recognised_by_its_likeness() -> None:
+def test_amended_text_under_another_number_is_recognised_by_its_similarity() -> None:
     old = {f"t/s-{n}": law(subject) for n, subject in enumerate(SUBJECTS)}
     new = {f"t/s-{n + 100}": law(subject, days=60) for n, subject in enumerate(SUBJECTS)}
     expected = {(f"t/s-{n}", f"t/s-{n + 100}", "similarity") for n in range(len(SUBJECTS))}
@@ -62,11 +62,11 @@ def test_amended_text_under_another_number_is_recognised_by_its_likeness() -> No
     assert all(0.55 <= match.similarity < 1 for match in matched(old, new))
 
 
-def test_unlike_texts_are_not_paired() -> None:
+def test_different_texts_are_not_paired() -> None:
     assert matched({"t/s-5": law("harbor")}, {"t/s-9": law("museum")}) == []
 
 
-def test_number_kept_under_another_parent_needs_less_likeness() -> None:
+def test_number_kept_under_another_parent_needs_less_similarity() -> None:
     tail = "\n\n".join(law("quarry").split("\n\n")[1:])
     before, after = law("harbor"), law("harbor") + tail + tail.replace("quarry", "bakery")
     assert 0.25 <= similarity(shingles(before), shingles(after)) < 0.55
@@ -76,7 +76,7 @@ def test_number_kept_under_another_parent_needs_less_likeness() -> None:
     assert pairs({"t/c-1/s-5": before}, {"t/c-2/s-6": after}) == set()
 
 
-def test_short_texts_prove_nothing() -> None:
+def test_short_equal_texts_are_not_paired() -> None:
     reserved = "# § {}. Reserved\n\nReserved for later use.\n"
     assert matched({"t/s-5": reserved.format(5)}, {"t/s-9": reserved.format(9)}) == []
 
@@ -91,7 +91,7 @@ def test_equal_texts_prefer_their_own_number() -> None:
     }
 
 
-def test_repeated_numbers_pair_by_what_they_say() -> None:
+def test_repeated_numbers_are_paired_by_their_texts() -> None:
     old = {"t/s-548": law("harbor"), "t/s-548~2": law("harbor", days=60)}
     new = {"t/s-548": law("harbor", days=60)}
     assert pairs(old, new) == {("t/s-548~2", "t/s-548", "text")}
@@ -118,18 +118,18 @@ def test_boilerplate_neither_matches_nor_makes_every_pair_a_candidate() -> None:
     assert sum(old.asked) == 50
 
 
-def test_likeness_ignores_heading_and_number() -> None:
+def test_similarity_ignores_heading_and_number() -> None:
     assert sketch("# § 5. Fees\n\nTen dollars.") == sketch("# § 9. Charges\n\nTen dollars.")
     assert sketch("§ 5. Ten dollars.").core == sketch("§ 9. Ten dollars.").core
     assert sketch("§ 5. Ten dollars.").core != sketch("§ 5. Two dollars.").core
 
 
-def test_stamp_of_the_edition_is_dropped_and_law_about_dates_is_not() -> None:
+def test_currency_line_of_the_edition_is_removed_and_law_about_dates_is_not() -> None:
     stamped = "# § 5. Fees\n\nTen dollars.\n\nCurrent through the 2025 session.\n"
     assert without_currency_lines(stamped) == "# § 5. Fees\n\nTen dollars.\n\n"
     law_text = "(a) Current as of 2025, the fee is ten dollars.\n\nThe fee current through 2025.\n"
     assert without_currency_lines(law_text) == law_text
 
 
-def test_likeness_of_empty_texts_is_none() -> None:
+def test_similarity_of_empty_texts_is_none() -> None:
     assert similarity(shingles("# § 1."), shingles("# § 2.")) == 0.0

@@ -1,4 +1,4 @@
-"""Packs: what is put in is what comes out, or an error says so."""
+"""Packs return the bytes that were added, or raise an error."""
 
 from __future__ import annotations
 
@@ -35,19 +35,19 @@ def store(
     blobs: Blobs, bodies: Sequence[tuple[str, bytes]], key: str = KEY, at: datetime = DAY
 ) -> Pack:
     writer = PackWriter()
-    for known, data in bodies:
-        writer.add(known, data, url=URL, retrieved_at=at)
+    for section_id, data in bodies:
+        writer.add(section_id, data, url=URL, retrieved_at=at)
     return writer.store(blobs, key)
 
 
 def contents(pack: Pack) -> dict[str, bytes]:
     with pack:
-        return {known: pack.read(entry) for known, entry in pack.entries.items()}
+        return {section_id: pack.read(entry) for section_id, entry in pack.entries.items()}
 
 
 @settings(max_examples=60)
 @given(sections)
-def test_sections_come_out_as_they_were_put_in(bodies: dict[str, bytes]) -> None:
+def test_sections_are_read_as_they_were_added(bodies: dict[str, bytes]) -> None:
     blobs = open_blobs("memory://", seams=Seams())
     assert contents(store(blobs, list(bodies.items()))) == bodies
     assert contents(open_pack(blobs, KEY)) == bodies
@@ -78,7 +78,7 @@ def test_same_sections_make_the_same_bytes(blobs: Blobs) -> None:
     assert blobs.get("one") == blobs.get("two")
 
 
-def test_pack_that_is_there_is_used_and_not_written_again(blobs: Blobs) -> None:
+def test_existing_pack_is_used_and_not_written_again(blobs: Blobs) -> None:
     with store(blobs, SECTIONS):
         before = blobs.get(KEY)
     with store(blobs, [("other", b"bytes")], at=DAY + timedelta(days=1)) as pack:
@@ -87,7 +87,7 @@ def test_pack_that_is_there_is_used_and_not_written_again(blobs: Blobs) -> None:
     assert blobs.get(KEY) == before
 
 
-def test_writer_knows_whether_it_is_empty(blobs: Blobs) -> None:
+def test_new_writer_is_empty(blobs: Blobs) -> None:
     assert PackWriter().is_empty
     writer = PackWriter()
     writer.add("empty", b"", url=URL, retrieved_at=DAY)
@@ -115,7 +115,7 @@ def test_missing_pack_is_missing(blobs: Blobs) -> None:
         open_pack(blobs, KEY)
 
 
-def test_damaged_section_is_an_error_that_says_what_to_do(blobs: Blobs) -> None:
+def test_damaged_section_is_an_error_with_advice(blobs: Blobs) -> None:
     with store(blobs, SECTIONS):
         data = blobs.get(KEY)
     blobs.put(KEY, data[:-1] + b"!")
@@ -130,7 +130,7 @@ def test_damaged_section_is_an_error_that_says_what_to_do(blobs: Blobs) -> None:
     "index",
     [b"", b"\n", b"[]\n", b"{}\n", b'{"sections": 7}\n', b'{"sections": [[1]]}\n', b"\xff\n"],
 )
-def test_blob_without_an_index_is_no_pack(blobs: Blobs, index: bytes) -> None:
+def test_blob_without_an_index_is_not_a_pack(blobs: Blobs, index: bytes) -> None:
     blobs.put(KEY, index)
     with pytest.raises(StoreError, match="not a pack"):
         open_pack(blobs, KEY)
@@ -138,7 +138,9 @@ def test_blob_without_an_index_is_no_pack(blobs: Blobs, index: bytes) -> None:
 
 @settings(max_examples=60)
 @given(st.data())
-def test_cut_pack_gives_what_is_whole_and_an_error_for_the_rest(data: st.DataObject) -> None:
+def test_truncated_pack_returns_whole_sections_and_an_error_for_the_rest(
+    data: st.DataObject,
+) -> None:
     blobs = open_blobs("memory://", seams=Seams())
     with store(blobs, SECTIONS) as pack:
         refs = {known: pack.ref(entry) for known, entry in pack.entries.items()}

@@ -75,7 +75,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch, *, nodes: int, pages: int, si
 @settings(max_examples=60)
 @given(units(), shapes, st.integers(1, 12), st.integers(1, 5), st.integers(1, 300))
 @example(chain(DEEP), "page per node", 1, 1, 1)
-def test_plan_that_is_read_again_tells_the_tree(
+def test_plan_that_is_read_again_is_the_tree(
     unit: Item, shape: Shape, nodes: int, pages: int, size: int
 ) -> None:
     walked = walked_of(unit, shape)
@@ -130,7 +130,7 @@ def test_bounds_are_those_of_the_design() -> None:
     assert [len(batch.leaves) for batch in by_bytes] == [3, 3, 3]
 
 
-def test_section_longer_than_a_batch_is_a_batch_by_itself() -> None:
+def test_section_longer_than_a_batch_is_a_batch_of_its_own() -> None:
     sections = flat(5).children
     long = Item(kind="section", number="0", label="§ 0", text="x" * (3 * BATCH_BYTES))
     unit = Item(kind="title", number="1", label="T", children=(*sections[:2], long, *sections[2:]))
@@ -150,7 +150,7 @@ def test_same_tree_gives_the_same_bytes(unit: Item, shape: Shape) -> None:
 
 @settings(max_examples=30)
 @given(units(), shapes)
-def test_head_tells_of_the_whole_and_is_read_as_it_was_written(unit: Item, shape: Shape) -> None:
+def test_head_describes_the_unit_and_is_read_as_it_was_written(unit: Item, shape: Shape) -> None:
     walked = walked_of(unit, shape)
     expected = head(walked)
     told, batches = read(written(walked))
@@ -166,7 +166,7 @@ def test_head_tells_of_the_whole_and_is_read_as_it_was_written(unit: Item, shape
     assert dict(told.pages).keys() == walked.pages.keys()
 
 
-def test_identity_of_what_was_walked_changes_with_any_of_its_pages() -> None:
+def test_input_hash_changes_with_any_page() -> None:
     pages = pages_of([flat(3)], "one page")
     other = {**pages, "0.toc": pages["0.toc"].replace(b"pay", b"owe")}
     heads = [head(walk_first_unit(MemoryOrigin(served))) for served in (pages, dict(pages), other)]
@@ -175,7 +175,7 @@ def test_identity_of_what_was_walked_changes_with_any_of_its_pages() -> None:
 
 @settings(max_examples=30)
 @given(units(), shapes, st.data())
-def test_plan_of_a_part_names_the_part_and_keeps_the_ids(
+def test_plan_of_a_part_has_the_name_of_the_part_and_the_same_ids(
     unit: Item, shape: Shape, data: st.DataObject
 ) -> None:
     whole = walked_of(unit, shape).tree
@@ -196,7 +196,7 @@ def test_plan_of_a_part_names_the_part_and_keeps_the_ids(
     assert leaf in {node.id for node in planned}
 
 
-def test_half_a_character_in_a_number_or_label_is_no_obstacle() -> None:
+def test_surrogate_in_a_number_or_label_can_be_stored() -> None:
     leaf = TocNode(kind="section", number="1\ud800", label="§ 1\ud800", is_leaf=True)
     root = TocNode(kind="title", number="1", label="T", pages=("root",))
     pages = {"index.toc": toc_page([(root, None)]), "root": toc_page([(leaf, b"text")])}

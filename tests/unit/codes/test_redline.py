@@ -1,4 +1,4 @@
-"""What a redline promises: nothing lost, whole words, and no noise."""
+"""A redline loses no text, and has whole words and no noise."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def shown(before: str, after: str) -> list[Op]:
 @example("x\n> y", "x > y")
 @example("\u00ad# x", "# x")
 @settings(max_examples=300)
-def test_both_texts_can_be_had_back_to_the_character(before: str, after: str) -> None:
+def test_both_texts_can_be_restored(before: str, after: str) -> None:
     result = redline(before, after)
     assert result.before == before
     assert result.after == after
@@ -76,17 +76,17 @@ def test_one_word_of_a_sentence_is_replaced() -> None:
     ]
 
 
-def test_equal_texts_are_one_kept_stretch() -> None:
+def test_equal_texts_are_one_operation() -> None:
     assert list(redline("(a) In general.\n", "(a) In general.\n")) == [
         Op("keep", "(a) In general.\n")
     ]
 
 
-def test_empty_texts_have_no_stretch() -> None:
+def test_empty_texts_have_no_operation() -> None:
     assert redline("", "") == Redline(())
 
 
-def test_chance_agreements_between_rewritten_words_are_not_kept() -> None:
+def test_coincidental_words_between_rewritten_ones_are_not_kept() -> None:
     before = "A person who wilfully damages the property of a public library is liable."
     after = "Any individual responsible for the loss of books must compensate their owner in full."
     assert [op for op, _ in redline(before, after)] == ["delete", "insert"]
@@ -98,7 +98,7 @@ def test_paragraph_inserted_between_others_is_the_only_change() -> None:
     assert changes == [Op("insert", "(b) Two.\n\n")]
 
 
-def test_paragraphs_that_changed_stand_each_beside_its_own() -> None:
+def test_changed_paragraphs_are_compared_in_pairs() -> None:
     changes = [
         text
         for op, text in shown("Fee: ten.\n\nTerm: one.\n", "Fee: two.\n\nTerm: six.\n")
@@ -135,7 +135,7 @@ def test_unrelated_texts_replace_each_other() -> None:
     assert list(redline(before, after)) == [Op("delete", before), Op("insert", after)]
 
 
-def test_moved_repetitions_are_given_up_on_instead_of_searched_forever() -> None:
+def test_alignment_of_many_repetitions_is_bounded() -> None:
     before, after = "a b " * 30_000, "b a c " * 20_000
     result = redline(before, after)
     assert (result.before, result.after) == (before, after)
@@ -149,7 +149,7 @@ def test_markdown_strikes_deleted_and_emboldens_inserted_words() -> None:
     )
 
 
-def test_markdown_leaves_out_what_is_far_from_any_change() -> None:
+def test_markdown_skips_text_far_from_any_change() -> None:
     filler = " ".join(f"word{number}" for number in range(40))
     before, after = f"old {filler} end", f"new {filler} end"
     assert as_markdown(redline(before, after), context=2) == "~~old~~ **new** word0 word1 …"
@@ -162,12 +162,12 @@ def test_markdown_shows_a_gap_between_paragraphs_as_a_paragraph() -> None:
     assert written == ("~~old~~ **new** text\n\nParagraph 0\n\n…\n\nit was.\n\nlast ~~1~~ **2**")
 
 
-def test_marks_never_reach_over_a_line_and_leave_its_signs_outside() -> None:
+def test_marks_never_span_lines_or_contain_line_markers() -> None:
     written = as_markdown(redline("One.\n", "One.\n\n## Notes\n\n> Quoted words.\n"))
     assert written == "One.\n\n## **Notes**\n\n> **Quoted words.**"
 
 
-def test_excerpt_holds_every_change_and_nothing_else_is_lost_silently() -> None:
+def test_excerpt_contains_every_change_and_marks_skipped_text() -> None:
     words = [f"w{number}" for number in range(500)]
     result = redline(" ".join(words), " ".join(edited(words, 3, 4)))
     passages = list(excerpt(result, context=5))

@@ -61,9 +61,7 @@ def walk_pages(**pages: bytes) -> Tree:
 @given(units(), shapes)
 @example(chain(DEEP), "one page")
 @example(chain(DEEP), "page per node")
-def test_ids_stand_in_reading_order_and_follow_from_kinds_and_numbers(
-    unit: Item, shape: Shape
-) -> None:
+def test_ids_are_in_reading_order_and_made_of_kinds_and_numbers(unit: Item, shape: Shape) -> None:
     expected = list(named(ABOVE, unit))
     tree = tree_of(unit, shape)
     assert len(tree) == len(expected)
@@ -93,7 +91,7 @@ def test_every_parent_id_is_a_strict_prefix_at_a_slash_and_no_id_occurs_twice(
 
 @settings(max_examples=40)
 @given(units(), shapes, st.integers(0, 2**32), st.integers(1, 8))
-def test_tree_is_the_same_whatever_page_is_answered_first(
+def test_tree_does_not_depend_on_the_order_of_responses(
     unit: Item, shape: Shape, seed: int, at_once: int
 ) -> None:
     first, again = tree_of(unit, shape), tree_of(unit, shape, seed=seed, at_once=at_once)
@@ -105,7 +103,7 @@ def test_tree_is_the_same_whatever_page_is_answered_first(
     assert told[0] == told[1]
 
 
-def test_pages_really_are_answered_out_of_order() -> None:
+def test_responses_really_are_out_of_order() -> None:
     parts = tuple(
         Item(kind="part", number=str(n), label=f"Part {n}", children=flat(2).children)
         for n in range(8)
@@ -121,7 +119,7 @@ def test_pages_really_are_answered_out_of_order() -> None:
 
 @settings(max_examples=40)
 @given(units())
-def test_shape_of_the_publication_does_not_show_in_the_ids(unit: Item) -> None:
+def test_ids_do_not_depend_on_the_shape_of_the_publication(unit: Item) -> None:
     assert len({tuple(ids_of(tree_of(unit, shape))) for shape in SHAPES}) == 1
 
 
@@ -155,13 +153,13 @@ def test_part_of_a_unit_is_the_nodes_on_its_path_and_below_it(
     ]
 
 
-def test_part_that_is_not_there_is_suspicious() -> None:
+def test_missing_part_is_suspicious() -> None:
     origin = MemoryOrigin(pages_of([flat(3)], "one page"))
     with pytest.raises(SuspiciousYieldError, match="no section"):
         walk_first_unit(origin, only=["section-4"])
 
 
-def test_parts_that_are_not_wanted_are_not_read() -> None:
+def test_other_parts_are_not_read() -> None:
     parts = tuple(
         Item(kind="part", number=str(n), label=f"Part {n}", children=flat(2).children)
         for n in range(5)
@@ -172,7 +170,7 @@ def test_parts_that_are_not_wanted_are_not_read() -> None:
     assert origin.answered == ["index.toc", "0.toc", "0/3.toc"]
 
 
-def test_second_sibling_of_a_number_keeps_its_place_under_a_page_that_comes_later() -> None:
+def test_second_sibling_of_a_number_keeps_its_position_under_a_later_page() -> None:
     twice = tuple(
         Item(kind="part", number="1", label=f"Part 1, {n}", children=flat(n).children)
         for n in (1, 2)
@@ -217,7 +215,7 @@ def test_page_that_two_containers_list_is_malformed_however_many_are_fetched_at_
             walk_first_unit(MemoryOrigin(pages, random.Random(seed)), at_once=at_once)
 
 
-def test_nesting_that_no_code_has_is_refused_and_not_left_out() -> None:
+def test_excessive_nesting_is_an_error() -> None:
     listing = [
         (TocNode(kind="part", number="1", label="Part", depth=depth), None)
         for depth in range(1, 150)
@@ -242,7 +240,7 @@ def test_missing_page_fails_the_walk_and_a_missing_supplement_does_not() -> None
     assert len(walk_pages(**pages, extra=toc_page([(LEAF, b"more")]))) == 4
 
 
-def test_walk_can_be_given_up_at_every_page_and_thousand_nodes() -> None:
+def test_walk_can_be_stopped_at_every_page_and_thousand_nodes() -> None:
     origin = MemoryOrigin(pages_of([flat(3500)], "one page"))
     calls = 0
 
@@ -275,7 +273,7 @@ def _all_ids(tree: Tree) -> Iterator[str]:
     return (tree.id(node) for node in tree.in_reading_order())
 
 
-def test_what_no_database_takes_is_replaced_before_ids_are_made() -> None:
+def test_characters_that_databases_reject_are_replaced_before_ids_are_made() -> None:
     page = toc_page(
         [(TocNode(kind="section", number="1\0", label="\ud800 a", is_leaf=True), b"Every keeper.")]
     )
