@@ -26,7 +26,7 @@ MAX_REQUEST_BYTES: Final = 1024 * 1024
 STREAMED: Final = ("/files/", "/upload/files", "/webhooks/")
 """Paths whose handlers read the body in chunks, with a limit of their own."""
 
-_METHODS_WITHOUT_BODY: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_METHODS_WITHOUT_CONTENT: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _SECURITY_HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"same-origin"),
@@ -86,7 +86,7 @@ def _harden(message: Message) -> None:
 
 
 def _bounded(scope: Scope, receive: Receive) -> Callable[[], Awaitable[Message]]:
-    if scope["method"] in _METHODS_WITHOUT_BODY or scope["path"].startswith(STREAMED):
+    if scope["method"] in _METHODS_WITHOUT_CONTENT or scope["path"].startswith(STREAMED):
         return receive
     size = _declared_size(scope)
 
