@@ -1,1 +1,1 @@
-"""Where batches run: on this machine, or on a cluster."""
+"""Engines that run batches of work, on this machine or on a cluster."""
