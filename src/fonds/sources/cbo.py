@@ -60,6 +60,7 @@ from fonds.sources.formats.feeds import (
     read_feed,
     text_only,
 )
+from fonds.sources.formats.records import listing_of
 from fonds.stores.columns import Timestamp, document_key, reference, texts
 from fonds.stores.tables import metadata
 
@@ -266,9 +267,7 @@ class Cbo:
     def parse(self, raw: Raw) -> Iterator[ParsedRecord]:
         """The publication a task describes, or all of a loose list or feed."""
         if "entry" in raw.task.params:
-            if raw.task.origin is None:
-                raise MalformedError(f"{raw.task.key}: no archived list says what it is")
-            yield _record(CboEntry(**raw.task.params["entry"]), raw.task.origin)
+            yield _record(CboEntry(**raw.task.params["entry"]), listing_of(raw.task))
         yield from _together(raw.parts)
 
 

@@ -30,13 +30,13 @@ from fonds.sources.formats.govinfo import GovinfoCollection, PackageSource
 from fonds.sources.formats.gpo_files import (
     LooseReader,
     bill_rows,
-    children,
     committee_rows,
     govinfo_id,
     printed_day,
 )
 from fonds.sources.formats.mods import ModsBill, ModsCommittee, ModsItem
-from fonds.stores.columns import Json, document_key, owned_by, position, reference, texts
+from fonds.sources.formats.records import child_records, child_table
+from fonds.stores.columns import Json, document_key, owned_by, reference, texts
 from fonds.stores.tables import metadata
 
 # The tables of committee reports; columns bear the names the MODS gives its fields.
@@ -71,11 +71,9 @@ committee_reports: Final = Table(
     comment="Reports of committees and conferences to their chambers.",
 )
 
-committee_report_bills: Final = Table(
+committee_report_bills: Final = child_table(
     "committee_report_bills",
-    metadata,
     owned_by("committee_reports", "report_id"),
-    position(),
     *reference("bill", "bills", "bill:<congress>-<type>-<number>"),
     Column("congress", Integer, comment="Of the bill."),
     Column("type", Text, comment="HR, S, HJRES, …"),
@@ -84,11 +82,9 @@ committee_report_bills: Final = Table(
     comment="Bills a report names; the one reported is often listed twice.",
 )
 
-committee_report_committees: Final = Table(
+committee_report_committees: Final = child_table(
     "committee_report_committees",
-    metadata,
     owned_by("committee_reports", "report_id"),
-    position(),
     *reference("committee", "committees", "committee:<code>"),
     Column("name", Text, nullable=False, comment="Committee on Rules."),
     *texts(
@@ -169,15 +165,14 @@ _TEXT_FIELDS: Final = {
 def record(item: ModsItem, archived: Archived, body: Body | None) -> ParsedRecord:
     """The report with the bills and committees it names."""
     key = govinfo_id(item.package if item.has_package_name else item.id)
-    owner = ("report_id", key)
     return ParsedRecord(
         source=NAME,
         table=committee_reports.name,
         key=key,
         payload=_row(key, item),
         children=(
-            *children(NAME, committee_report_bills.name, owner, bill_rows(item)),
-            *children(NAME, committee_report_committees.name, owner, committee_rows(item)),
+            *child_records(NAME, committee_report_bills, key, bill_rows(item)),
+            *child_records(NAME, committee_report_committees, key, committee_rows(item)),
         ),
         document=_document(key, item, archived, body),
     )

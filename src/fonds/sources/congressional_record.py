@@ -34,13 +34,13 @@ from fonds.sources.formats.govinfo import API, GovinfoCollection, PackageSource,
 from fonds.sources.formats.gpo_files import (
     LooseReader,
     bill_rows,
-    children,
     govinfo_id,
     member_rows,
     printed_day,
 )
 from fonds.sources.formats.mods import ModsItem, ModsMember, ModsPackage
-from fonds.stores.columns import document_key, owned_by, position, reference, task_key, texts
+from fonds.sources.formats.records import child_records, child_table
+from fonds.stores.columns import document_key, owned_by, reference, task_key, texts
 from fonds.stores.tables import metadata
 
 # The tables of the Congressional Record; columns bear the names the MODS gives its fields.
@@ -88,11 +88,9 @@ crec_granules: Final = Table(
     comment="Articles of the Congressional Record.",
 )
 
-crec_speakers: Final = Table(
+crec_speakers: Final = child_table(
     "crec_speakers",
-    metadata,
     owned_by("crec_granules", "granule_id"),
-    position(),
     *reference("legislator", "legislators", "legislator:<bioguide>"),
     Column("name", Text, nullable=False, comment="First name first."),
     *texts(
@@ -106,11 +104,9 @@ crec_speakers: Final = Table(
     comment="Members who speak in a granule.",
 )
 
-crec_bills: Final = Table(
+crec_bills: Final = child_table(
     "crec_bills",
-    metadata,
     owned_by("crec_granules", "granule_id"),
-    position(),
     *reference("bill", "bills", "bill:<congress>-<type>-<number>"),
     Column("congress", Integer, comment="Of the bill."),
     Column("type", Text, comment="HR, S, HJRES, …"),
@@ -224,15 +220,14 @@ def _whole(values: tuple[str, ...] | None) -> int | None:
 def record(item: ModsItem, archived: Archived, body: Body | None) -> ParsedRecord:
     """The granule with its speakers and the bills it names."""
     key = document_id(item.package, item.id)
-    owner = ("granule_id", key)
     return ParsedRecord(
         source=NAME,
         table=crec_granules.name,
         key=key,
         payload=_row(key, item),
         children=(
-            *children(NAME, crec_speakers.name, owner, member_rows(item)),
-            *children(NAME, crec_bills.name, owner, bill_rows(item)),
+            *child_records(NAME, crec_speakers, key, member_rows(item)),
+            *child_records(NAME, crec_bills, key, bill_rows(item)),
         ),
         document=_document(key, item, archived, body),
     )

@@ -25,7 +25,7 @@ from sqlalchemy import Column, Index, Table, Text
 
 from fonds import ids
 from fonds.citations.bluebook import bluebook_month
-from fonds.errors import MalformedError, SuspiciousYieldError, WrongContentError
+from fonds.errors import SuspiciousYieldError, WrongContentError
 from fonds.model import (
     Archived,
     Body,
@@ -51,7 +51,8 @@ from fonds.sources.formats.feeds import (
     to_params,
 )
 from fonds.sources.formats.html import by_class, canonical_address, read_page, text_of
-from fonds.stores.columns import Timestamp, document_key, owned_by, position, texts
+from fonds.sources.formats.records import child_records, child_table, listing_of, normalized_body
+from fonds.stores.columns import Timestamp, document_key, owned_by, texts
 from fonds.stores.tables import metadata
 
 # The page of a product, which alone has dates, topics, Fast Facts and recommendations.
@@ -171,20 +172,16 @@ gao_reports: Final = Table(
     comment="Products of the Government Accountability Office.",
 )
 
-gao_topics: Final = Table(
+gao_topics: Final = child_table(
     "gao_topics",
-    metadata,
     owned_by("gao_reports", "report_id"),
-    position(),
     Column("topic", Text, nullable=False, comment="Topic or subject term, as GAO words it."),
     comment="What a product is about, from its page and the feed's categories.",
 )
 
-gao_recommendations: Final = Table(
+gao_recommendations: Final = child_table(
     "gao_recommendations",
-    metadata,
     owned_by("gao_reports", "report_id"),
-    position(),
     *texts(
         agency="The agency it is addressed to.",
         recommendation="What GAO recommends.",
@@ -273,13 +270,7 @@ def record(
 def read_body(text: RawPart | None, pdf: RawPart | None) -> Body | None:
     """The full text: the HTML where there is one, since it keeps headings and tables."""
     if text is not None:
-        normalizer = get_normalizer("html_article_v1")
-        return Body(
-            archived=text.archived,
-            format="html",
-            normalizer=normalizer.label,
-            normalized=normalizer.to_markdown(text.data, text.archived.url),
-        )
+        return normalized_body(text, "html", get_normalizer("html_article_v1"), text.archived.url)
     if pdf is None:
         return None
     if not pdf.data.startswith(b"%PDF-"):
@@ -299,21 +290,11 @@ def _page_columns(page: ProductPage | None) -> dict[str, Any]:
 
 def _children(key: str, item: FeedItem, page: ProductPage | None) -> Iterator[ParsedRecord]:
     topics = dict.fromkeys((*(page.topics if page else ()), *item.categories))
-    yield from _below(gao_topics.name, key, [{"topic": topic} for topic in topics])
+    yield from child_records(NAME, gao_topics, key, [{"topic": topic} for topic in topics])
     recommendations = [
         asdict(recommendation) for recommendation in (page.recommendations if page else ())
     ]
-    yield from _below(gao_recommendations.name, key, recommendations)
-
-
-def _below(table: str, key: str, rows: list[dict[str, Any]]) -> Iterator[ParsedRecord]:
-    for ordinal, row in enumerate(rows, 1):
-        yield ParsedRecord(
-            source=NAME,
-            table=table,
-            key=f"{key}#{table}/{ordinal}",
-            payload={"report_id": key, "ord": ordinal, **row},
-        )
+    yield from child_records(NAME, gao_recommendations, key, recommendations)
 
 
 def _day(item: FeedItem, page: ProductPage | None) -> date | None:
@@ -426,8 +407,6 @@ def _parts(product: str) -> Iterator[Part]:
 
 
 def _product(raw: Raw) -> ParsedRecord:
-    if raw.task.origin is None:
-        raise MalformedError(f"{raw.task.key}: no archived feed says what it is")
     item = from_params(raw.task.params["item"])
     page = raw.part("page")
     facts = read_product_page(page.data) if page else None
@@ -435,7 +414,7 @@ def _product(raw: Raw) -> ParsedRecord:
         raise WrongContentError(f"the page of {product_of(item)} describes {facts.product}")
     return record(
         item,
-        raw=raw.task.origin,
+        raw=listing_of(raw.task),
         page=facts,
         body=read_body(raw.part("text"), raw.part("pdf")),
     )

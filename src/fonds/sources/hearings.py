@@ -31,14 +31,14 @@ from fonds.sources.formats.govinfo import GovinfoCollection, PackageSource
 from fonds.sources.formats.gpo_files import (
     LooseReader,
     bill_rows,
-    children,
     committee_rows,
     govinfo_id,
     member_rows,
     printed_day,
 )
 from fonds.sources.formats.mods import ModsCommittee, ModsItem
-from fonds.stores.columns import Json, document_key, owned_by, position, reference, texts
+from fonds.sources.formats.records import child_records, child_table
+from fonds.stores.columns import Json, document_key, owned_by, reference, texts
 from fonds.stores.tables import metadata
 
 # The tables of hearings; columns bear the names the MODS gives its fields.
@@ -83,20 +83,16 @@ hearings: Final = Table(
     comment="Printed hearings of committees of Congress.",
 )
 
-hearing_witnesses: Final = Table(
+hearing_witnesses: Final = child_table(
     "hearing_witnesses",
-    metadata,
     owned_by("hearings", "hearing_id"),
-    position(),
     Column("witness", Text, nullable=False, comment="The whole line: name, office, organisation."),
     comment="Who testified, as the cover lists them.",
 )
 
-hearing_committees: Final = Table(
+hearing_committees: Final = child_table(
     "hearing_committees",
-    metadata,
     owned_by("hearings", "hearing_id"),
-    position(),
     *reference("committee", "committees", "committee:<code>"),
     Column("name", Text, nullable=False, comment="Committee on Natural Resources."),
     *texts(
@@ -109,11 +105,9 @@ hearing_committees: Final = Table(
     comment="Committees that held a hearing.",
 )
 
-hearing_members: Final = Table(
+hearing_members: Final = child_table(
     "hearing_members",
-    metadata,
     owned_by("hearings", "hearing_id"),
-    position(),
     *reference("legislator", "legislators", "legislator:<bioguide>"),
     Column("name", Text, nullable=False, comment="First name first."),
     *texts(
@@ -127,11 +121,9 @@ hearing_members: Final = Table(
     comment="Members of the committees, as the hearing lists them.",
 )
 
-hearing_bills: Final = Table(
+hearing_bills: Final = child_table(
     "hearing_bills",
-    metadata,
     owned_by("hearings", "hearing_id"),
-    position(),
     *reference("bill", "bills", "bill:<congress>-<type>-<number>"),
     Column("congress", Integer, comment="Of the bill."),
     Column("type", Text, comment="HR, S, HJRES, …"),
@@ -245,7 +237,6 @@ _TEXT_FIELDS: Final = {
 def record(item: ModsItem, archived: Archived, body: Body | None) -> ParsedRecord:
     """The hearing with its witnesses, committees, members and bills."""
     key = govinfo_id(item.package if item.has_package_name else item.id)
-    owner = ("hearing_id", key)
     witnesses = ({"witness": line} for line in item.fields.get("witness", ()))
     return ParsedRecord(
         source=NAME,
@@ -253,10 +244,10 @@ def record(item: ModsItem, archived: Archived, body: Body | None) -> ParsedRecor
         key=key,
         payload=_row(key, item),
         children=(
-            *children(NAME, hearing_witnesses.name, owner, witnesses),
-            *children(NAME, hearing_committees.name, owner, committee_rows(item)),
-            *children(NAME, hearing_members.name, owner, member_rows(item)),
-            *children(NAME, hearing_bills.name, owner, bill_rows(item)),
+            *child_records(NAME, hearing_witnesses, key, witnesses),
+            *child_records(NAME, hearing_committees, key, committee_rows(item)),
+            *child_records(NAME, hearing_members, key, member_rows(item)),
+            *child_records(NAME, hearing_bills, key, bill_rows(item)),
         ),
         document=_document(key, item, archived, body),
     )

@@ -57,6 +57,7 @@ from fonds.sources.formats.feeds import (
     to_params,
 )
 from fonds.sources.formats.html import parts_of
+from fonds.sources.formats.records import listing_of, normalized_body
 from fonds.sources.legislators import title_for
 from fonds.stores.columns import Json, Timestamp, document_key, reference, task_key, texts
 from fonds.stores.tables import metadata
@@ -336,24 +337,20 @@ def _parts(member: MemberFeed, item: FeedItem, key: str) -> Iterator[Part]:
 
 
 def _fetched(raw: Raw) -> ParsedRecord:
-    if raw.task.origin is None:
-        raise MalformedError(f"{raw.task.key}: no archived feed says what it is")
     member = MemberFeed(**raw.task.params["member"])
     item = from_params(raw.task.params["item"])
     page = raw.part("page")
-    return _record(item, member, member.name, raw.task.origin, _body(page) if page else None)
+    return _record(item, member, member.name, listing_of(raw.task), _body(page) if page else None)
 
 
 def _body(page: RawPart) -> Body | None:
     if page.data.startswith(b"%PDF-"):
         return Body(archived=page.archived, format="pdf")
-    normalizer = get_normalizer("html_article_v1")
     try:
-        text = normalizer.to_markdown(page.data, page.archived.url)
+        return normalized_body(page, "html", get_normalizer("html_article_v1"), page.archived.url)
     except WrongContentError:
         # A page that a script fills in the browser; the entry of the feed is still a statement.
         return None
-    return Body(archived=page.archived, format="html", normalizer=normalizer.label, normalized=text)
 
 
 def _loose(part: RawPart) -> Iterator[ParsedRecord]:

@@ -50,6 +50,7 @@ from fonds.sources.formats import fields, yaml
 from fonds.sources.formats.congress import congress_of, find_bill_numbers, read_bill_code
 from fonds.sources.formats.feeds import WASHINGTON
 from fonds.sources.formats.html import joined, parts_of, read_page, text_of
+from fonds.sources.formats.records import listing_of
 from fonds.stores.columns import Json, document_key, reference, texts
 from fonds.stores.tables import metadata
 
@@ -449,14 +450,12 @@ def _is_of_the_white_house(url: str) -> bool:
 
 
 def _fetched(raw: Raw) -> Iterator[ParsedRecord]:
-    if raw.task.origin is None:
-        raise MalformedError(f"{raw.task.key}: no archived list says what it is")
     statement = PolicyStatement.from_params(raw.task.params["statement"])
     pdf = raw.part("body")
     if pdf and not pdf.data.startswith(b"%PDF-"):
         raise WrongContentError("not a PDF, although its address says so")
     body = Body(archived=pdf.archived, format="pdf") if pdf else None
-    yield from _records(statement, raw.task.origin, body)
+    yield from _records(statement, listing_of(raw.task), body)
 
 
 def _together(parts: list[RawPart]) -> Iterator[ParsedRecord]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import date
 from itertools import zip_longest
 from typing import Any, Final
 
 from lxml import etree
-from sqlalchemy import Table
 
 from fonds.errors import MalformedError, WrongContentError
 from fonds.model import Archived, Body, Document, NormalizedBody, ParsedRecord
@@ -22,6 +21,7 @@ from fonds.sources.bills.tables import bills
 from fonds.sources.formats import xml
 from fonds.sources.formats.congress import cbo_id, cite_bill, law_id, legislator_id, vote_id
 from fonds.sources.formats.gpo_files import govinfo_id
+from fonds.sources.formats.records import child_records
 
 # Before June 2016 times were written "03:36PM".
 _TWELVE_HOURS: Final = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?\s*([AP])M", re.IGNORECASE)
@@ -161,22 +161,28 @@ _PUBLIC_LAW: Final = ("public law", "private law")
 
 def children(bill_id: str, bill: Any) -> Iterator[ParsedRecord]:
     """All rows below a bill, table by table."""
-    yield from _numbered(bill_id, tables.bill_sponsors, map(_sponsor, every(bill, "sponsors/item")))
+    yield from child_records(
+        NAME, tables.bill_sponsors, bill_id, map(_sponsor, every(bill, "sponsors/item"))
+    )
     cosponsors = map(_cosponsor, every(bill, "cosponsors/item"))
-    yield from _numbered(bill_id, tables.bill_cosponsors, cosponsors)
-    yield from _numbered(bill_id, tables.bill_actions, map(_action, actions(bill)))
-    yield from _numbered(bill_id, tables.bill_recorded_votes, _votes(bill))
-    yield from _numbered(bill_id, tables.bill_committees, _committees(bill))
-    yield from _numbered(bill_id, tables.bill_committee_reports, _reports(bill))
-    yield from _numbered(bill_id, tables.bill_subjects, _subjects(bill))
-    yield from _numbered(bill_id, tables.bill_summaries, map(summary_row, summaries(bill)))
-    yield from _numbered(bill_id, tables.bill_titles, map(_title, every(bill, "titles/item")))
-    yield from _numbered(bill_id, tables.bill_laws, _laws(bill))
-    yield from _numbered(bill_id, tables.bill_cost_estimates, _estimates(bill))
+    yield from child_records(NAME, tables.bill_cosponsors, bill_id, cosponsors)
+    yield from child_records(NAME, tables.bill_actions, bill_id, map(_action, actions(bill)))
+    yield from child_records(NAME, tables.bill_recorded_votes, bill_id, _votes(bill))
+    yield from child_records(NAME, tables.bill_committees, bill_id, _committees(bill))
+    yield from child_records(NAME, tables.bill_committee_reports, bill_id, _reports(bill))
+    yield from child_records(NAME, tables.bill_subjects, bill_id, _subjects(bill))
+    yield from child_records(
+        NAME, tables.bill_summaries, bill_id, map(summary_row, summaries(bill))
+    )
+    yield from child_records(
+        NAME, tables.bill_titles, bill_id, map(_title, every(bill, "titles/item"))
+    )
+    yield from child_records(NAME, tables.bill_laws, bill_id, _laws(bill))
+    yield from child_records(NAME, tables.bill_cost_estimates, bill_id, _estimates(bill))
     related = map(_related, every(bill, "relatedBills/item"))
-    yield from _numbered(bill_id, tables.bill_related, related)
+    yield from child_records(NAME, tables.bill_related, bill_id, related)
     amendments = map(_amendment, every(bill, "amendments/amendment"))
-    yield from _numbered(bill_id, tables.bill_amendments, amendments)
+    yield from child_records(NAME, tables.bill_amendments, bill_id, amendments)
 
 
 def actions(bill: Any) -> list[Any]:
@@ -205,16 +211,6 @@ def summary_row(item: Any) -> Row:
 def is_law_text(item: Any) -> bool:
     """Whether a text version is the law itself, which has a document of its own."""
     return (first(item, "type") or "").lower() in _PUBLIC_LAW
-
-
-def _numbered(bill_id: str, table: Table, rows: Iterable[Row]) -> Iterator[ParsedRecord]:
-    for ordinal, row in enumerate(rows, 1):
-        yield ParsedRecord(
-            source=NAME,
-            table=table.name,
-            key=f"{bill_id}#{table.name}/{ordinal}",
-            payload={"bill_id": bill_id, "ord": ordinal, **row},
-        )
 
 
 # People -----------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from sqlalchemy import Boolean, Column, Index, Integer, Table, Text
 
-from fonds.stores.columns import Json, document_key, owned_by, position, reference, texts
+from fonds.sources.formats.records import child_table
+from fonds.stores.columns import Json, document_key, owned_by, reference, texts
 from fonds.stores.tables import metadata
 
 
@@ -19,9 +20,7 @@ def _json(name: str, comment: str) -> Column[Any]:
 
 
 def _child(name: str, *columns: Any, comment: str) -> Table:
-    return Table(
-        name, metadata, owned_by("bills", "bill_id"), position(), *columns, comment=comment
-    )
+    return child_table(name, owned_by("bills", "bill_id"), *columns, comment=comment)
 
 
 def _person() -> list[Column[Any]]:

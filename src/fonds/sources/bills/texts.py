@@ -28,6 +28,7 @@ from fonds.sources.formats import xml
 from fonds.sources.formats.congress import cite_bill_text
 from fonds.sources.formats.gpo_files import is_error_page
 from fonds.sources.formats.html import parts_of
+from fonds.sources.formats.records import normalized_body
 
 _UNITS: Final = (
     "",
@@ -390,13 +391,7 @@ def _body(part: RawPart) -> Body:
     kind = sniff(part.data)
     if kind == "pdf_v1":
         return Body(archived=part.archived, format="pdf")
-    normalizer = get_normalizer(kind)
-    return Body(
-        archived=part.archived,
-        format=_TEXT_FORMATS.get(kind, "xml"),
-        normalizer=normalizer.label,
-        normalized=normalizer.to_markdown(part.data),
-    )
+    return normalized_body(part, _TEXT_FORMATS.get(kind, "xml"), get_normalizer(kind))
 
 
 def _record(version: BillVersion, raw: Archived, body: Body | None) -> ParsedRecord:

@@ -63,6 +63,7 @@ from fonds.sources.crs.reports import (
     read_search_results,
 )
 from fonds.sources.formats import congress, fields
+from fonds.sources.formats.records import child_records, child_table, normalized_body
 from fonds.stores.columns import Json, Timestamp, document_key, owned_by, position, texts
 from fonds.stores.tables import metadata
 
@@ -126,11 +127,9 @@ crs_versions: Final = Table(
     comment="Every version of a report that is known.",
 )
 
-crs_topics: Final = Table(
+crs_topics: Final = child_table(
     "crs_topics",
-    metadata,
     owned_by("crs_reports", "report_id"),
-    position(),
     Column("name", Text, nullable=False, comment="The topic."),
     *texts(
         source="Whose topic it is: IBCList, CongOpsList, EveryCRSReport.com, congress.gov, …",
@@ -199,8 +198,10 @@ def record(report: CrsReport, *, raw: Archived, body: Body | None = None) -> Par
         key=key,
         payload=row,
         children=(
-            *_below(crs_versions.name, key, [asdict(version) for version in report.versions]),
-            *_below(crs_topics.name, key, [asdict(topic) for topic in report.topics]),
+            *child_records(
+                NAME, crs_versions, key, [asdict(version) for version in report.versions]
+            ),
+            *child_records(NAME, crs_topics, key, [asdict(topic) for topic in report.topics]),
         ),
         document=_document(row, raw, body),
     )
@@ -213,12 +214,7 @@ def html_body(part: RawPart) -> Body:
     # Versions that were only printed are the lines of the PDF in one element.
     typed = part.data.lstrip().startswith(b"<") and sniff(part.data) == "text_v1"
     normalizer = get_normalizer("text_v1" if typed else "html_v1")
-    return Body(
-        archived=part.archived,
-        format="html",
-        normalizer=normalizer.label,
-        normalized=normalizer.to_markdown(part.data, part.archived.url),
-    )
+    return normalized_body(part, "html", normalizer, part.archived.url)
 
 
 def pdf_body(part: RawPart) -> Body:
@@ -226,16 +222,6 @@ def pdf_body(part: RawPart) -> Body:
     if not part.data.startswith(b"%PDF-"):
         raise WrongContentError(f"{part.archived.url} is not a PDF")
     return Body(archived=part.archived, format="pdf")
-
-
-def _below(table: str, key: str, rows: Sequence[Mapping[str, Any]]) -> Iterator[ParsedRecord]:
-    for ordinal, row in enumerate(rows, 1):
-        yield ParsedRecord(
-            source=NAME,
-            table=table,
-            key=f"{key}#{table}/{ordinal}",
-            payload={"report_id": key, "ord": ordinal, **row},
-        )
 
 
 def _document(row: Mapping[str, Any], raw: Archived, body: Body | None) -> Document:

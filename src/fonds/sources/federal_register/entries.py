@@ -20,6 +20,7 @@ from fonds.model import Archived, Body, Document, NormalizedBody, PageMark, Pars
 from fonds.normalize.fr import DOCUMENTS, FrXml, document_number, element_to_markdown, read_xml
 from fonds.normalize.markdown import visible_text
 from fonds.sources.federal_register import tables
+from fonds.sources.formats.records import normalized_body
 
 _YEAR: Final = re.compile(r"(?:[A-Z]\d+-)?((?:19|20)\d\d)-\d")
 
@@ -376,12 +377,7 @@ def read_json(data: bytes) -> Any:
 
 def read_body(part: RawPart) -> Body:
     """A full text with what the normalizer makes of it."""
-    return Body(
-        archived=part.archived,
-        format="xml",
-        normalizer=NORMALIZER.label,
-        normalized=NORMALIZER.to_markdown(part.data),
-    )
+    return normalized_body(part, "xml", NORMALIZER)
 
 
 def entries_of(content: Any) -> list[Entry]:

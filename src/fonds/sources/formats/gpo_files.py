@@ -20,6 +20,7 @@ from fonds.normalize.encodings import decode
 from fonds.normalize.registry import get_normalizer
 from fonds.sources.formats import mods, yaml
 from fonds.sources.formats.mods import ModsItem
+from fonds.sources.formats.records import normalized_body
 
 _ERROR_PAGE: Final = re.compile(rb"<title>[^<]*(?:Page Not Found|Error)|/error\b", re.IGNORECASE)
 _HTML: Final = re.compile(rb"<(?:!doctype html|html)\b", re.IGNORECASE)
@@ -58,13 +59,7 @@ def text_body(part: RawPart) -> Body | None:
         raise WrongContentError(f"{part.archived.url} is not a page with typeset text")
     if is_stub(part.data):
         return None
-    normalizer = get_normalizer("text_v1")
-    return Body(
-        archived=part.archived,
-        format="html",
-        normalizer=normalizer.label,
-        normalized=normalizer.to_markdown(part.data),
-    )
+    return normalized_body(part, "html", get_normalizer("text_v1"))
 
 
 def pdf_body(part: RawPart) -> Body:
@@ -151,20 +146,6 @@ class LooseReader:
 
 
 # Rows -------------------------------------------------------------------------------------
-
-
-def children(
-    source: str, table: str, owner: tuple[str, str], rows: Iterable[dict[str, Any]]
-) -> Iterator[ParsedRecord]:
-    """The rows below a record, numbered; `owner` is the column and the key they belong to."""
-    column, key = owner
-    for ordinal, row in enumerate(rows, 1):
-        yield ParsedRecord(
-            source=source,
-            table=table,
-            key=f"{key}#{table}/{ordinal}",
-            payload={column: key, "ord": ordinal, **row},
-        )
 
 
 def bill_rows(item: ModsItem) -> Iterator[dict[str, Any]]:

@@ -46,6 +46,7 @@ from fonds.model import (
 )
 from fonds.sources.base import Ask, Key, Rate, SourceInfo
 from fonds.sources.formats.fields import describe, mapping, section, sections
+from fonds.sources.formats.records import listing_of
 from fonds.sources.lda_filings import formats
 from fonds.sources.lda_filings.formats import (
     Entry,
@@ -238,9 +239,8 @@ class LdaFilings:
         if loose := [part for part in raw.parts if part.name == ""]:
             yield from read_together(loose)
         if "entry" in raw.task.params:
-            if raw.task.origin is None:
-                raise MalformedError(f"{raw.task.key}: no archived list says what it is")
-            yield from records_of([(read_filing(raw.task.params["entry"]), raw.task.origin)])
+            filing = read_filing(raw.task.params["entry"])
+            yield from records_of([(filing, listing_of(raw.task))])
 
 
 source = LdaFilings()

@@ -14,7 +14,9 @@ from typing import Final
 
 from fonds.model import Archived, Document, ParsedRecord
 from fonds.sources.formats.fields import distinct
+from fonds.sources.formats.records import child_records
 from fonds.sources.lda_filings.formats import Filing, Row
+from fonds.stores.tables import metadata
 
 # What is left of pasted texts: zero-width space, soft hyphen, byte order mark.
 _INVISIBLE: Final = dict.fromkeys((0x200B, 0xAD, 0xFEFF))
@@ -221,13 +223,7 @@ def _parties(filing: Filing) -> Iterator[ParsedRecord]:
 
 def _children(key: str, filing: Filing) -> Iterator[ParsedRecord]:
     for table, rows in filing.below.items():
-        for ordinal, row in enumerate(rows, 1):
-            yield ParsedRecord(
-                source=NAME,
-                table=table,
-                key=f"{key}#{table}/{ordinal}",
-                payload={"filing_id": key, "ord": ordinal, **row},
-            )
+        yield from child_records(NAME, metadata.tables[table], key, rows)
 
 
 def _document(key: str, filing: Filing, raw: Archived) -> Document:

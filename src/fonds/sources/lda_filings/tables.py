@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from sqlalchemy import Boolean, Column, Index, Integer, Numeric, Table, Text
 
+from fonds.sources.formats.records import child_table
 from fonds.stores.columns import (
     bulk_reference,
     document_key,
@@ -180,11 +181,9 @@ lda_filings: Final = Table(
     comment="Registrations and reports under the Lobbying Disclosure Act.",
 )
 
-lda_activities: Final = Table(
+lda_activities: Final = child_table(
     "lda_activities",
-    metadata,
     owned_by("lda_filings", "filing_id"),
-    position(),
     *texts(**ACTIVITY_TEXTS),
     comment="What was lobbied on.",
 )
@@ -223,11 +222,9 @@ lda_activity_entities: Final = Table(
     comment="Houses of Congress and agencies that were contacted.",
 )
 
-lda_foreign_entities: Final = Table(
+lda_foreign_entities: Final = child_table(
     "lda_foreign_entities",
-    metadata,
     owned_by("lda_filings", "filing_id"),
-    position(),
     *texts(**FOREIGN_TEXTS),
     _amount("contribution", "US dollars towards the lobbying."),
     _amount("ownership_percentage", "Share in the client."),
@@ -235,20 +232,16 @@ lda_foreign_entities: Final = Table(
     comment="Foreign entities with an interest in the client.",
 )
 
-lda_affiliated_organizations: Final = Table(
+lda_affiliated_organizations: Final = child_table(
     "lda_affiliated_organizations",
-    metadata,
     owned_by("lda_filings", "filing_id"),
-    position(),
     *texts(**AFFILIATED_TEXTS),
     comment="Organizations that pay for and take part in the lobbying.",
 )
 
-lda_convictions: Final = Table(
+lda_convictions: Final = child_table(
     "lda_convictions",
-    metadata,
     owned_by("lda_filings", "filing_id"),
-    position(),
     *reference("lobbyist", "lda_lobbyists", "lobbyist.id."),
     Column("name", Text, comment="Of the lobbyist."),
     Column("date", Text, comment="ISO day of the conviction."),

@@ -12,7 +12,7 @@ named after USLM's elements.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, Final
@@ -26,7 +26,8 @@ from fonds.model import Body, Document, ParsedRecord, RawPart
 from fonds.normalize.uslm import Uslm
 from fonds.sources.formats.congress import bill_id, find_bill_numbers, law_id
 from fonds.sources.formats.gpo_files import govinfo_id
-from fonds.stores.columns import document_key, owned_by, position, reference, texts
+from fonds.sources.formats.records import child_records, child_table, normalized_body
+from fonds.stores.columns import document_key, owned_by, reference, texts
 from fonds.stores.tables import metadata
 
 # Marginal notes, page marks and footnotes are inside titles and headings since 2020.
@@ -187,8 +188,7 @@ public_laws: Final = Table(
 
 
 def _child(name: str, *columns: Column[Any], comment: str) -> Table:
-    owner = owned_by("public_laws", "law_id")
-    return Table(name, metadata, owner, position(), *columns, comment=comment)
+    return child_table(name, owned_by("public_laws", "law_id"), *columns, comment=comment)
 
 
 public_law_sections: Final = _child(
@@ -268,9 +268,9 @@ def law_record(root: Any, part: RawPart) -> ParsedRecord:
     number = stated_number(root)
     row = _row(root, number)
     children = (
-        *_below(number.id, public_law_sections.name, _sections(root)),
-        *_below(number.id, public_law_usc_references.name, _code_references(root)),
-        *_below(number.id, public_law_history.name, _history(root)),
+        *child_records(NAME, public_law_sections, number.id, _sections(root)),
+        *child_records(NAME, public_law_usc_references, number.id, _code_references(root)),
+        *child_records(NAME, public_law_history, number.id, _history(root)),
     )
     return ParsedRecord(
         source=NAME,
@@ -302,12 +302,7 @@ def check_is(number: LawNumber, task_key: str) -> None:
 
 def xml_body(part: RawPart) -> Body:
     """The whole file as a body."""
-    return Body(
-        archived=part.archived,
-        format="xml",
-        normalizer=_NORMALIZER.label,
-        normalized=_NORMALIZER.to_markdown(part.data),
-    )
+    return normalized_body(part, "xml", _NORMALIZER)
 
 
 # The law ----------------------------------------------------------------------------------
@@ -418,16 +413,6 @@ def _aliases(number: LawNumber, row: _Row) -> Iterator[str]:
 
 
 # What is below it ---------------------------------------------------------------------
-
-
-def _below(law: str, table: str, rows: Iterable[_Row]) -> Iterator[ParsedRecord]:
-    for ordinal, row in enumerate(rows, 1):
-        yield ParsedRecord(
-            source=NAME,
-            table=table,
-            key=f"{law}#{table}/{ordinal}",
-            payload={"law_id": law, "ord": ordinal, **row},
-        )
 
 
 def _is_quoted(element: Any) -> bool:

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from sqlalchemy import Boolean, Column, Index, Integer, Table, Text
 
+from fonds.sources.formats.records import child_table
 from fonds.stores.columns import (
     Timestamp,
     bulk_reference,
     document_key,
     owned_by,
-    position,
     reference,
     texts,
 )
@@ -74,22 +74,18 @@ roll_call_votes: Final = Table(
     Index("ix_roll_call_votes_congress_chamber", "congress", "chamber", "number"),
 )
 
-vote_totals: Final = Table(
+vote_totals: Final = child_table(
     "vote_totals",
-    metadata,
     owned_by("roll_call_votes", "vote_id"),
-    position(),
     _needed("kind", Text, "party or candidate; the House publishes them, the Senate does not."),
     _needed("name", Text, "Republican; in an election a candidate, Present or Not Voting."),
     _count("votes", "For a candidate."),
     *_counts(),
 )
 
-vote_documents: Final = Table(
+vote_documents: Final = child_table(
     "vote_documents",
-    metadata,
     owned_by("roll_call_votes", "vote_id"),
-    position(),
     Column("document_congress", Integer, comment="The vote's own where none is stated."),
     *texts(
         document_type="H.R., S.J.Res., PN, Treaty Doc. …",
@@ -104,11 +100,9 @@ vote_documents: Final = Table(
     comment="Senate: what a vote was about, nominations included; several if en bloc.",
 )
 
-vote_amendments: Final = Table(
+vote_amendments: Final = child_table(
     "vote_amendments",
-    metadata,
     owned_by("roll_call_votes", "vote_id"),
-    position(),
     *texts(
         amendment_number="S.Amdt. 1852.",
         amendment_to_amendment_number="The amendment it amends.",
@@ -121,11 +115,9 @@ vote_amendments: Final = Table(
     comment="Senate: the amendments a vote was about.",
 )
 
-vote_positions: Final = Table(
+vote_positions: Final = child_table(
     "vote_positions",
-    metadata,
     owned_by("roll_call_votes", "vote_id"),
-    position(),
     _needed("member", Text, "As printed: Lewis (GA), Alexander (R-TN)."),
     *texts(
         first_name="Senate only.",
