@@ -36,7 +36,7 @@ from fonds.api.admin_schemas import (
 from fonds.api.admin_status import index_health, site_health, upload_work
 from fonds.api.dependencies import app_state
 from fonds.api.problems import ProblemError
-from fonds.api.schemas import OPTIONAL_BEARER, Cursor, decode_cursor, encode_cursor, problems
+from fonds.api.schemas import Cursor, decode_cursor, encode_cursor, returns
 from fonds.runs import audit, commands, overview
 from fonds.runs.commands import QueueName
 from fonds.runs.overview import RunInsight
@@ -83,11 +83,7 @@ def run_or_404(connection: Connection, run_id: str) -> RunInsight:
     return run
 
 
-@router.get(
-    "/sources",
-    openapi_extra=OPTIONAL_BEARER,
-    responses={200: {"model": SourcesResponse}, **problems(401, 403, 503)},
-)
+@router.get("/sources", **returns(SourcesResponse, 401, 403, 503))
 def list_sources(request: Request) -> JSONResponse:
     """All sources with their state and last thirty runs."""
     now, registry = app_state(request).now(), app_state(request).library.sources
@@ -96,11 +92,7 @@ def list_sources(request: Request) -> JSONResponse:
     return JSONResponse({"sources": to_json(sources)})
 
 
-@router.get(
-    "/sources/{name}",
-    openapi_extra=OPTIONAL_BEARER,
-    responses={200: {"model": SourceResponse}, **problems(401, 403, 404, 422, 503)},
-)
+@router.get("/sources/{name}", **returns(SourceResponse, 401, 403, 404, 422, 503))
 def get_source(request: Request, name: SourceName) -> JSONResponse:
     """A source: description, state, latest runs and recent changes."""
     now = app_state(request).now()
@@ -119,11 +111,7 @@ def get_source(request: Request, name: SourceName) -> JSONResponse:
     )
 
 
-@router.get(
-    "/runs",
-    openapi_extra=OPTIONAL_BEARER,
-    responses={200: {"model": RunPage}, **problems(401, 403, 422, 503)},
-)
+@router.get("/runs", **returns(RunPage, 401, 403, 422, 503))
 def list_runs(
     request: Request,
     *,
@@ -151,11 +139,7 @@ def list_runs(
     )
 
 
-@router.get(
-    "/runs/{run_id}",
-    openapi_extra=OPTIONAL_BEARER,
-    responses={200: {"model": RunDetailResponse}, **problems(401, 403, 404, 422, 503)},
-)
+@router.get("/runs/{run_id}", **returns(RunDetailResponse, 401, 403, 404, 422, 503))
 def get_run(request: Request, run_id: RunId) -> JSONResponse:
     """A run with its counts, stages and errors."""
     with operator_connection(request) as connection:
@@ -170,11 +154,7 @@ def get_run(request: Request, run_id: RunId) -> JSONResponse:
     )
 
 
-@router.get(
-    "/runs/{run_id}/logs",
-    openapi_extra=OPTIONAL_BEARER,
-    responses={200: {"model": LogPage}, **problems(401, 403, 404, 422, 503)},
-)
+@router.get("/runs/{run_id}/logs", **returns(LogPage, 401, 403, 404, 422, 503))
 def get_logs(
     request: Request,
     run_id: RunId,
@@ -196,11 +176,7 @@ def get_logs(
     )
 
 
-@router.get(
-    "/runs/{run_id}/tasks",
-    openapi_extra=OPTIONAL_BEARER,
-    responses={200: {"model": TaskPage}, **problems(401, 403, 404, 422, 503)},
-)
+@router.get("/runs/{run_id}/tasks", **returns(TaskPage, 401, 403, 404, 422, 503))
 def get_tasks(
     request: Request,
     run_id: RunId,
@@ -217,11 +193,7 @@ def get_tasks(
     return JSONResponse({"tasks": to_json(page), "next_after": None if is_last else page[-1].id})
 
 
-@router.get(
-    "/runs/{run_id}/errors",
-    openapi_extra=OPTIONAL_BEARER,
-    responses={200: {"model": ErrorsResponse}, **problems(401, 403, 404, 422, 503)},
-)
+@router.get("/runs/{run_id}/errors", **returns(ErrorsResponse, 401, 403, 404, 422, 503))
 def get_errors(request: Request, run_id: RunId) -> JSONResponse:
     """The errors of a run, by cause."""
     with operator_connection(request) as connection:
@@ -230,11 +202,7 @@ def get_errors(request: Request, run_id: RunId) -> JSONResponse:
     return JSONResponse({"errors": to_json(errors)})
 
 
-@router.get(
-    "/embedding/queue",
-    openapi_extra=OPTIONAL_BEARER,
-    responses={200: {"model": EmbeddingQueueResponse}, **problems(401, 403, 503)},
-)
+@router.get("/embedding/queue", **returns(EmbeddingQueueResponse, 401, 403, 503))
 def embedding_queue(request: Request) -> JSONResponse:
     """The embedding queue: entries, errors, throughput and cost."""
     now = app_state(request).now()
@@ -244,31 +212,19 @@ def embedding_queue(request: Request) -> JSONResponse:
     return JSONResponse({"queue": to_json(queue), "work": to_json(work)})
 
 
-@router.get(
-    "/normalization/queue",
-    openapi_extra=OPTIONAL_BEARER,
-    responses={200: {"model": QueueResponse}, **problems(401, 403, 503)},
-)
+@router.get("/normalization/queue", **returns(QueueResponse, 401, 403, 503))
 def normalization_queue(request: Request) -> JSONResponse:
     """The normalization queue: entries and errors."""
     return _queue(request, "normalization")
 
 
-@router.get(
-    "/citations/queue",
-    openapi_extra=OPTIONAL_BEARER,
-    responses={200: {"model": QueueResponse}, **problems(401, 403, 503)},
-)
+@router.get("/citations/queue", **returns(QueueResponse, 401, 403, 503))
 def citation_queue(request: Request) -> JSONResponse:
     """The citation queue: entries and errors."""
     return _queue(request, "citations")
 
 
-@router.get(
-    "/uploads",
-    openapi_extra=OPTIONAL_BEARER,
-    responses={200: {"model": UploadsResponse}, **problems(401, 403, 503)},
-)
+@router.get("/uploads", **returns(UploadsResponse, 401, 403, 503))
 def uploads(request: Request) -> JSONResponse:
     """Uploads by status, and those that have waited longest."""
     with operator_connection(request) as connection:
@@ -285,11 +241,7 @@ def uploads(request: Request) -> JSONResponse:
     )
 
 
-@router.get(
-    "/sites",
-    openapi_extra=OPTIONAL_BEARER,
-    responses={200: {"model": SitesResponse}, **problems(401, 403, 503)},
-)
+@router.get("/sites", **returns(SitesResponse, 401, 403, 503))
 def sites(request: Request) -> JSONResponse:
     """Websites with their crawl strategies and scores."""
     with operator_connection(request):
@@ -297,11 +249,7 @@ def sites(request: Request) -> JSONResponse:
     return JSONResponse({"sites": to_json(site_health(library))})
 
 
-@router.get(
-    "/indexes",
-    openapi_extra=OPTIONAL_BEARER,
-    responses={200: {"model": IndexesResponse}, **problems(401, 403, 503)},
-)
+@router.get("/indexes", **returns(IndexesResponse, 401, 403, 503))
 def indexes(request: Request) -> JSONResponse:
     """Indexes on the object store, with sizes and locks."""
     with operator_connection(request):
@@ -309,11 +257,7 @@ def indexes(request: Request) -> JSONResponse:
     return JSONResponse(to_json(index_health(library)))
 
 
-@router.get(
-    "/audits",
-    openapi_extra=OPTIONAL_BEARER,
-    responses={200: {"model": AuditPage}, **problems(401, 403, 422, 503)},
-)
+@router.get("/audits", **returns(AuditPage, 401, 403, 422, 503))
 def list_audits(
     request: Request,
     *,

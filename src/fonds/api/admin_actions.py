@@ -27,23 +27,30 @@ from fonds.api.admin_schemas import (
 )
 from fonds.api.dependencies import app_state
 from fonds.api.problems import ProblemError
-from fonds.api.schemas import OPTIONAL_BEARER, problems
+from fonds.api.schemas import OPTIONAL_BEARER, problems, returns
 from fonds.runs import commands
 from fonds.runs.commands import Kind
 from fonds.runs.state import RunStatus
 
 router: Final = APIRouter(prefix=AT, tags=["admin"])
 
-_ACCEPTED: Final[dict[int | str, dict[str, Any]]] = {
-    202: {
-        "model": CommandResponse,
-        "description": "Accepted; `Location` is the address of the command.",
-    }
-}
 _RUN: Final = RunOrder()
 _BACKFILL: Final = BackfillOrder()
 _AUDIT: Final = AuditOrder()
 _DRAIN: Final = DrainOrder()
+
+
+def _accepts_command(*errors: int) -> dict[str, Any]:
+    """The options of a route that stores a command."""
+    accepted = {
+        "model": CommandResponse,
+        "description": "Accepted; `Location` is the address of the command.",
+    }
+    return {
+        "status_code": 202,
+        "openapi_extra": OPTIONAL_BEARER,
+        "responses": {202: accepted, **problems(*errors)},
+    }
 
 
 def submit(
@@ -69,56 +76,31 @@ def submit(
     return JSONResponse(command_json(stored), 202, headers=headers)
 
 
-@router.post(
-    "/sources/{name}/run",
-    status_code=202,
-    openapi_extra=OPTIONAL_BEARER,
-    responses={**_ACCEPTED, **problems(400, 401, 403, 404, 413, 422, 503)},
-)
+@router.post("/sources/{name}/run", **_accepts_command(400, 401, 403, 404, 413, 422, 503))
 def run(request: Request, name: SourceName, order: RunOrder = _RUN) -> JSONResponse:
     """Run a source."""
     return _submit_for_source(request, "run", name, order.model_dump(mode="json"))
 
 
-@router.post(
-    "/sources/{name}/backfill",
-    status_code=202,
-    openapi_extra=OPTIONAL_BEARER,
-    responses={**_ACCEPTED, **problems(400, 401, 403, 404, 413, 422, 503)},
-)
+@router.post("/sources/{name}/backfill", **_accepts_command(400, 401, 403, 404, 413, 422, 503))
 def backfill(request: Request, name: SourceName, order: BackfillOrder = _BACKFILL) -> JSONResponse:
     """Backfill a source, or a range of it."""
     return _submit_for_source(request, "backfill", name, order.model_dump(mode="json"))
 
 
-@router.post(
-    "/sources/{name}/retry",
-    status_code=202,
-    openapi_extra=OPTIONAL_BEARER,
-    responses={**_ACCEPTED, **problems(400, 401, 403, 404, 413, 422, 503)},
-)
+@router.post("/sources/{name}/retry", **_accepts_command(400, 401, 403, 404, 413, 422, 503))
 def retry(request: Request, name: SourceName) -> JSONResponse:
     """Retry all failed tasks of a source, including those given up."""
     return _submit_for_source(request, "retry", name, {})
 
 
-@router.post(
-    "/sources/{name}/audit",
-    status_code=202,
-    openapi_extra=OPTIONAL_BEARER,
-    responses={**_ACCEPTED, **problems(400, 401, 403, 404, 413, 422, 503)},
-)
+@router.post("/sources/{name}/audit", **_accepts_command(400, 401, 403, 404, 413, 422, 503))
 def audit(request: Request, name: SourceName, order: AuditOrder = _AUDIT) -> JSONResponse:
     """Compare the listings of the publisher with the library."""
     return _submit_for_source(request, "audit", name, order.model_dump(mode="json"))
 
 
-@router.post(
-    "/runs/{run_id}/cancel",
-    status_code=202,
-    openapi_extra=OPTIONAL_BEARER,
-    responses={**_ACCEPTED, **problems(401, 403, 404, 409, 413, 422, 503)},
-)
+@router.post("/runs/{run_id}/cancel", **_accepts_command(401, 403, 404, 409, 413, 422, 503))
 def cancel(request: Request, run_id: RunId) -> JSONResponse:
     """Cancel a run in any process; documents already loaded remain."""
     with operator_connection(request) as connection:
@@ -128,33 +110,19 @@ def cancel(request: Request, run_id: RunId) -> JSONResponse:
     return submit(request, "cancel", run.source, {"run_id": run_id})
 
 
-@router.post(
-    "/queues/{queue}/drain",
-    status_code=202,
-    openapi_extra=OPTIONAL_BEARER,
-    responses={**_ACCEPTED, **problems(400, 401, 403, 413, 422, 503)},
-)
+@router.post("/queues/{queue}/drain", **_accepts_command(400, 401, 403, 413, 422, 503))
 def drain(request: Request, queue: QueueParameter, order: DrainOrder = _DRAIN) -> JSONResponse:
     """Process all entries of a queue."""
     return submit(request, "drain", None, {"queue": queue, **order.model_dump()})
 
 
-@router.post(
-    "/commands",
-    status_code=202,
-    openapi_extra=OPTIONAL_BEARER,
-    responses={**_ACCEPTED, **problems(400, 401, 403, 413, 422, 503)},
-)
+@router.post("/commands", **_accepts_command(400, 401, 403, 413, 422, 503))
 def post_command(request: Request, order: CommandOrder) -> JSONResponse:
     """Submit a command of any kind."""
     return submit(request, order.command, order.source, order.args)
 
 
-@router.get(
-    "/commands",
-    openapi_extra=OPTIONAL_BEARER,
-    responses={200: {"model": CommandPage}, **problems(401, 403, 422, 503)},
-)
+@router.get("/commands", **returns(CommandPage, 401, 403, 422, 503))
 def list_commands(
     request: Request,
     *,
@@ -179,11 +147,7 @@ def list_commands(
     )
 
 
-@router.get(
-    "/commands/{command_id}",
-    openapi_extra=OPTIONAL_BEARER,
-    responses={200: {"model": CommandResponse}, **problems(401, 403, 404, 422, 503)},
-)
+@router.get("/commands/{command_id}", **returns(CommandResponse, 401, 403, 404, 422, 503))
 def get_command(request: Request, command_id: CommandId) -> JSONResponse:
     """A command and its outcome."""
     with operator_connection(request) as connection:

@@ -17,11 +17,11 @@ from fonds.api.middleware import UNCHANGED, conditional_response, etag_of
 from fonds.api.problems import ProblemError
 from fonds.api.schemas import (
     MAX_ID_LENGTH,
-    OPTIONAL_BEARER,
     TEXT_PATTERN,
     ChangesResponse,
     CodePath,
     problems,
+    returns,
 )
 from fonds.catalog.changes import MAX_CHANGES, ChangeFilter, DocumentChange, changes
 from fonds.errors import UnknownSourceError
@@ -47,11 +47,7 @@ _Cursor = Annotated[
 router: Final = APIRouter(prefix="/api", tags=["changes"])
 
 
-@router.get(
-    "/changes",
-    openapi_extra=OPTIONAL_BEARER,
-    responses={200: {"model": ChangesResponse}, **problems(401, 422, 503)},
-)
+@router.get("/changes", **returns(ChangesResponse, 401, 422, 503))
 def get_changes(
     request: Request,
     since: _Since,

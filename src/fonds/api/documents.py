@@ -30,6 +30,7 @@ from fonds.api.schemas import (
     Offset,
     ShapesResponse,
     problems,
+    returns,
 )
 from fonds.catalog import codes, links, versions
 from fonds.catalog.codes import StoredEdition
@@ -62,11 +63,7 @@ _Query = Annotated[
 router: Final = APIRouter(prefix="/api", tags=["documents"])
 
 
-@router.get(
-    "/search",
-    openapi_extra=OPTIONAL_BEARER,
-    responses={200: {"model": FacetedResponse}, **problems(401, 422, 429, 503)},
-)
+@router.get("/search", **returns(FacetedResponse, 401, 422, 429, 503))
 def search(
     request: Request,
     q: _Query,
@@ -132,11 +129,7 @@ _HASHES: Final = ("raw_sha256", "body_raw_sha256", "body_text_sha256", "content_
 _LinkLimit = Annotated[int, Query(ge=1, le=links.MAX_LINKS)]
 
 
-@router.get(
-    "/documents/{document_id:path}/links",
-    openapi_extra=OPTIONAL_BEARER,
-    responses={200: {"model": LinksResponse}, **problems(401, 404, 422, 503)},
-)
+@router.get("/documents/{document_id:path}/links", **returns(LinksResponse, 401, 404, 422, 503))
 def get_links(
     request: Request,
     document_id: DocumentId,
@@ -166,11 +159,7 @@ def get_links(
     return JSONResponse(content)
 
 
-@router.get(
-    "/documents/{document_id:path}/editions",
-    openapi_extra=OPTIONAL_BEARER,
-    responses={200: {"model": ShapesResponse}, **problems(401, 404, 422, 503)},
-)
+@router.get("/documents/{document_id:path}/editions", **returns(ShapesResponse, 401, 404, 422, 503))
 def get_editions(request: Request, document_id: DocumentId) -> JSONResponse:
     """Earlier versions of a document, and the same section in other editions of a code."""
     app = app_state(request)
@@ -272,11 +261,7 @@ def _document(row: Mapping[str, Any]) -> dict[str, Any]:
 citations_router: Final = APIRouter(prefix="/api", tags=["citations"])
 
 
-@citations_router.get(
-    "/cite",
-    openapi_extra=OPTIONAL_BEARER,
-    responses={200: {"model": CiteResponse}, **problems(401, 404, 422, 503)},
-)
+@citations_router.get("/cite", **returns(CiteResponse, 401, 404, 422, 503))
 def cite(
     request: Request,
     name: Annotated[Name, Query(alias="id")],
@@ -307,11 +292,7 @@ def cite(
     )
 
 
-@citations_router.get(
-    "/resolve",
-    openapi_extra=OPTIONAL_BEARER,
-    responses={200: {"model": Resolution}, **problems(401, 422, 503)},
-)
+@citations_router.get("/resolve", **returns(Resolution, 401, 422, 503))
 def resolve(
     request: Request,
     citation: Name,
@@ -325,11 +306,7 @@ def resolve(
     return JSONResponse(resolution.model_dump(mode="json"))
 
 
-@citations_router.get(
-    "/compare",
-    openapi_extra=OPTIONAL_BEARER,
-    responses={200: {"model": ComparedResponse}, **problems(401, 404, 422, 429, 503)},
-)
+@citations_router.get("/compare", **returns(ComparedResponse, 401, 404, 422, 429, 503))
 def compare(
     request: Request,
     before: Annotated[Name, Query(alias="from")],

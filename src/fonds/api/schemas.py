@@ -258,6 +258,14 @@ def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
+def returns(model: type[Any], *errors: int) -> dict[str, Any]:
+    """The options of a route that returns a model, and takes a token or none."""
+    return {
+        "openapi_extra": OPTIONAL_BEARER,
+        "responses": {200: {"model": model}, **problems(*errors)},
+    }
+
+
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
     """The OpenAPI entry of a request body that the handler parses itself."""
     return {

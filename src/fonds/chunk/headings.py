@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from html import unescape
 from typing import Final, NamedTuple
 
-from fonds.model import Heading
-
 _MARKUP: Final = re.compile(r"[\\`*_~\[&]")
 _TOKEN: Final = re.compile(
     r"\\(?P<escaped>[!-/:-@\[-`{-~])"
@@ -140,20 +138,12 @@ class HeadingSection(NamedTuple):
     label: str | None = None
 
 
-def heading_tree(markdown: str) -> tuple[Heading, ...]:
-    """The headings of a Markdown text in order, by the rules of CommonMark.
+def read_outline(markdown: str) -> HeadingOutline:
+    """Find headings and fenced blocks in one pass, by the rules of CommonMark.
 
     An underlined (setext) heading counts if its text is a single line: plain-text sources draw
     rules below whole paragraphs, which must not vanish into a heading.
     """
-    return tuple(
-        Heading(level=line.level, text=_line_text(markdown, line), offset=line.offset)
-        for line in read_outline(markdown).headings
-    )
-
-
-def read_outline(markdown: str) -> HeadingOutline:
-    """Find headings and fenced blocks in one pass."""
     # A blank for the carriage return of a pair keeps every offset where it was.
     lines = markdown
     if "\r" in markdown:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from fonds.chunk.headings import read_outline
 from fonds.errors import NoTextError
 from fonds.model import BodyFormat, Heading, NormalizedBody
 from fonds.normalize.encodings import decode, without_controls
@@ -14,74 +14,20 @@ from fonds.normalize.html import refuse_other_files
 from fonds.normalize.html.walker import section_label
 from fonds.normalize.markdown import visible_text
 
-_HASHED: Final = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)[ \t]*(.*)")
-_CLOSING: Final = re.compile(r"(?:^|(?<=\s))#+$")
-_FENCE: Final = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
-_UNDERLINE: Final = re.compile(r" {0,3}(=+|-+)[ \t]*")
-# Lines that a rule below them makes no heading: code, quotations, tables, HTML, items, rules.
-_NO_PARAGRAPH: Final = re.compile(
-    r" {4}|\s*\t| {0,3}(?:[>|<]|[-+*](?:\s|$)|\d{1,9}[.)]\s)|[-*_\s]*$"
-)
+_LINE_END: Final = re.compile(r"\r\n?")
 
 
 def headings_of(markdown: str) -> tuple[Heading, ...]:
-    """The headings in order, by the rules of CommonMark; an underlined one if it is one line.
-
-    An underlined heading's offset is that of its text.
-    """
+    """The headings at which the text is cut into passages, in order."""
     return tuple(
         Heading(
-            level=level, text=(text := visible_text(heading)), offset=offset, section=_label(text)
+            level=line.level,
+            text=(text := visible_text(markdown[line.text_start : line.text_end])),
+            offset=line.offset,
+            section=section_label(text[:200]),
         )
-        for level, heading, offset in _headings(markdown)
+        for line in read_outline(markdown).headings
     )
-
-
-def _label(text: str) -> str | None:
-    return section_label(text[:200])
-
-
-def _headings(markdown: str) -> Iterator[tuple[int, str, int]]:
-    fence = ""
-    above: list[tuple[int, str]] = []
-    """The lines of the paragraph so far."""
-    for offset, line in _lines(markdown):
-        if fence:
-            if _closes(line, fence):
-                fence = ""
-        elif opened := _FENCE.match(line):
-            fence, above = opened[1], []
-        elif hashed := _HASHED.fullmatch(line):
-            above = []
-            heading = _CLOSING.sub("", hashed[2].rstrip())
-            yield len(hashed[1]), heading.strip(), offset + hashed.start(1)
-        elif len(above) == 1 and (rule := _UNDERLINE.fullmatch(line)) and _can_head(above[0][1]):
-            start, text = above.pop()
-            level = 1 if rule[1][0] == "=" else 2
-            yield level, text.strip(), start + len(text) - len(text.lstrip())
-        else:
-            above = [*above, (offset, line)][-2:] if line.strip() else []
-
-
-def _lines(markdown: str) -> Iterator[tuple[int, str]]:
-    start = 0
-    while start <= len(markdown):
-        end = markdown.find("\n", start)
-        end = len(markdown) if end < 0 else end
-        yield start, markdown[start:end]
-        start = end + 1
-
-
-def _can_head(line: str) -> bool:
-    return _NO_PARAGRAPH.match(line) is None
-
-
-def _closes(line: str, fence: str) -> bool:
-    match = re.match(rf" {{0,3}}({re.escape(fence[0])}{{{len(fence)},}})[ \t]*$", line)
-    return match is not None
-
-
-_LINE_END: Final = re.compile(r"\r\n?")
 
 
 @dataclass(frozen=True, slots=True)

@@ -165,21 +165,6 @@ def check_claim(size: int, sha256: str, *, limit: int) -> None:
         raise UploadRefusedError("sha256 must be 64 hexadecimal digits", kind="bad-hash")
 
 
-def normalizer_of(format_name: str) -> str:
-    """The name of the normalizer that reads files of a format."""
-    return FORMATS[format_name].normalizer
-
-
-def extension_of(format_name: str) -> str:
-    """The extension of the key of a file of a format, without a dot."""
-    return FORMATS[format_name].extension
-
-
-def raw_format_of(format_name: str) -> BodyFormat:
-    """The format that a document records for such a file."""
-    return FORMATS[format_name].body_format
-
-
 def sniff_format(head: bytes, file: BinaryIO | None = None) -> str:
     """The format of a file by its first bytes: a key of `FORMATS`, or of `_CALLED` if refused.
 

@@ -26,7 +26,7 @@ from fonds.errors import (
 from fonds.runs.normalization import chunker_label
 from fonds.settings import Settings
 from fonds.stores.tables import upload_jobs
-from fonds.uploads.files import check_claim, check_content, claimed_format, clean_name, extension_of
+from fonds.uploads.files import FORMATS, check_claim, check_content, claimed_format, clean_name
 from fonds.uploads.jobs import Job, create, fail, job_of, move
 from fonds.uploads.states import JobStatus
 
@@ -71,7 +71,7 @@ def begin_upload(context: Context, settings: Settings, user_id: UUID, claim: Upl
         "format": form,
         "bytes": claim.size,
         "raw_sha256": claim.sha256.lower(),
-        "raw_path": f"raw/{user_id}/{uid}.{extension_of(form)}",
+        "raw_path": f"raw/{user_id}/{uid}.{FORMATS[form].extension}",
         # An external parser does no better on text.
         "parser": settings.parser if form in {"pdf", "docx"} else "local",
         "chunks_version": chunker_label(context.chunker),

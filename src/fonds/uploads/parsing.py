@@ -17,7 +17,7 @@ from fonds.normalize.registry import NormalizerInput, get_normalizer, make_text
 from fonds.settings import Settings
 from fonds.stores.blobs import Blobs
 from fonds.stores.documents import body_map, stored_text
-from fonds.uploads.files import extension_of, normalizer_of
+from fonds.uploads.files import FORMATS
 from fonds.uploads.jobs import Job, move
 from fonds.uploads.llamaparse import NAME as LLAMAPARSE
 from fonds.uploads.resources import ClaimedJob, WorkerResources
@@ -65,7 +65,7 @@ class ParsedFile:
 def parse_locally(claimed: ClaimedJob) -> None:
     """Make the text of a file in the worker."""
     job, blobs = claimed.job, claimed.context.blobs
-    name = normalizer_of(job.format)
+    name = FORMATS[job.format].normalizer
     work = NormalizerInput(normalizer=name, data=_raw(blobs, job), address=None)
     text = _normalized(claimed.resources, work)
     _finish_parsing(claimed, store_parsed(blobs, job, text, by=get_normalizer(name).label))
@@ -115,7 +115,7 @@ def _submit(claimed: ClaimedJob) -> None:
     external_id = claimed.resources.llamaparse.submit(
         context.blobs.stream(job.raw_path),
         job.bytes,
-        f"{job.document_id}.{extension_of(job.format)}",  # the user's name for it is private
+        f"{job.document_id}.{FORMATS[job.format].extension}",  # the user's name for it is private
         webhook_url=_webhook_address(context.settings),
         job_id=job.job_id,
         document_id=job.document_id,

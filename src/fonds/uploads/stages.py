@@ -33,7 +33,7 @@ from fonds.stores.passages import (
 )
 from fonds.stores.tables import upload_jobs
 from fonds.uploads.embedding import embed, queue_embedding
-from fonds.uploads.files import raw_format_of
+from fonds.uploads.files import FORMATS
 from fonds.uploads.jobs import Job, JobTransition
 from fonds.uploads.parsing import MARKDOWN, parse_externally, parse_locally, text_of
 from fonds.uploads.resources import ClaimedJob
@@ -209,7 +209,7 @@ def _content(job: Job, raw: Archived, text: NormalizedBody) -> Body:
     if job.parser == "local":
         return Body(
             archived=raw,
-            format=raw_format_of(job.format),
+            format=FORMATS[job.format].body_format,
             normalizer=job.parsed_by,
             normalized=text,
         )

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.chunk.headings import HeadingSection, Sections, heading_tree, read_outline
-from fonds.model import Heading
+from fonds.chunk.headings import HeadingSection, Sections, read_outline, text_only
 
 
 def found(markdown: str) -> list[tuple[int, str]]:
-    return [(heading.level, heading.text) for heading in heading_tree(markdown)]
+    return [
+        (line.level, text_only(markdown[line.text_start : line.text_end]))
+        for line in read_outline(markdown).headings
+    ]
 
 
 def sections(markdown: str) -> list[tuple[str, tuple[str, ...]]]:
@@ -17,10 +19,9 @@ def sections(markdown: str) -> list[tuple[str, tuple[str, ...]]]:
 
 def test_offset_points_at_the_first_hash() -> None:
     markdown = "Preface.\n\n  ## *One* ##\n\nText.\n# Two"
-    assert heading_tree(markdown) == (
-        Heading(level=2, text="One", offset=12),
-        Heading(level=1, text="Two", offset=markdown.index("# Two")),
-    )
+    assert found(markdown) == [(2, "One"), (1, "Two")]
+    offsets = [line.offset for line in read_outline(markdown).headings]
+    assert offsets == [12, markdown.index("# Two")]
 
 
 @pytest.mark.parametrize(

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fonds.chunk.chunker import Chunker
-from fonds.chunk.headings import heading_tree
 from fonds.errors import NoTextError, WrongContentError
 from fonds.normalize.markdown_file import MarkdownFile
 from fonds.normalize.registry import Normalizer, get_normalizer
-
-LINES = (
-    *("# a", "## b #", "#", "text", "- x", "===", "---", "-", "```", "````", "~~~", "  # c"),
-    *("    # d", "", "> q", "| t |", "1. x", "#x", "§ 5 b", " \t", "***", "``` a`b", "#\ta ##"),
-)
 
 
 def test_it_is_a_normalizer_the_registry_knows() -> None:
@@ -66,15 +58,6 @@ def test_passages_stand_below_their_headings() -> None:
     (chunk,) = Chunker().chunk(body)
     assert chunk.heading_path == ("Policy", "2.1 Fire")
     assert chunk.section == "2.1"
-
-
-@settings(max_examples=150)
-@given(st.lists(st.sampled_from(LINES), max_size=9))
-def test_the_headings_are_those_that_passages_are_cut_at(lines: list[str]) -> None:
-    written = "\n".join((*lines, "", "end"))
-    body = MarkdownFile().to_markdown(written.encode())
-    cut_at = [(one.level, one.offset) for one in heading_tree(written)]
-    assert [(one.level, one.offset) for one in body.headings] == cut_at
 
 
 @pytest.mark.parametrize("empty", [b"", b" \n\t\r\n", b"\0\0", b"# \n\n---\n", b"\xef\xbb\xbf"])

@@ -20,9 +20,6 @@ from fonds.uploads.files import (
     check_content,
     claimed_format,
     clean_name,
-    extension_of,
-    normalizer_of,
-    raw_format_of,
     sniff_format,
 )
 
@@ -163,9 +160,9 @@ def test_a_possible_claim_passes_up_to_the_limit() -> None:
 
 
 def test_every_format_has_its_normalizer_and_the_raw_format_that_reads() -> None:
-    for name, one in FORMATS.items():
-        assert get_normalizer(normalizer_of(name)).accepts_format == raw_format_of(name)
-        assert f".{extension_of(name)}" in one.endings
+    for one in FORMATS.values():
+        assert get_normalizer(one.normalizer).accepts_format == one.body_format
+        assert f".{one.extension}" in one.endings
 
 
 # Contents -----------------------------------------------------------------------------------
@@ -257,4 +254,4 @@ def test_whatever_passes_as_text_can_be_read_by_its_normalizer(tmp_path: Path) -
     for data in (b"fire \0 flood", "Größe".encode("utf-16"), b"a <b>c</b>"):
         for claimed in ("text", "markdown"):
             assert refusal(tmp_path, data, claimed) is None
-            assert get_normalizer(normalizer_of(claimed)).to_markdown(data).markdown.strip()
+            assert get_normalizer(FORMATS[claimed].normalizer).to_markdown(data).markdown.strip()
