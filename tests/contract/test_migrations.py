@@ -189,7 +189,7 @@ def test_tables_of_a_plugin_are_made_once_and_refused_when_they_have_changed(
         ensure_plugin_tables(database, "fake", FakeSource().info.tables)
     with database.read() as connection:
         assert inspect(connection).has_table("fake_notes")
-    with pytest.raises(SchemaError, match="the plugin fake are not the ones"):
+    with pytest.raises(SchemaError, match="the tables of the plugin fake have changed"):
         ensure_plugin_tables(database, "fake", FakeSource().info.tables[:1])
 
 

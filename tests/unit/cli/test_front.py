@@ -70,7 +70,7 @@ def test_malformed_setting_is_a_usage_error_that_names_it(
     monkeypatch.setenv("FONDS_TIMEOUT", "soon")
     outcome = fonds("status")
     assert outcome.code == 2
-    assert outcome.err.startswith("error: FONDS_TIMEOUT: 'soon' cannot be read")
+    assert outcome.err.startswith("error: FONDS_TIMEOUT: 'soon' is not a valid value")
 
 
 @pytest.mark.parametrize("command", ["status", "init", "search x", "doctor"])
