@@ -51,8 +51,8 @@ from fonds.sources.formats.congress import (
     first_day_of,
     leading_bill_number,
 )
+from fonds.sources.formats.days import day_in_washington, is_requested, requested_congresses, today
 from fonds.sources.formats.feeds import (
-    WASHINGTON,
     FeedItem,
     check_reach,
     newest,
@@ -93,7 +93,7 @@ class CboEntry:
     @property
     def day(self) -> date | None:
         """The day in Washington."""
-        return self.published_at.astimezone(WASHINGTON).date() if self.published_at else None
+        return day_in_washington(self.published_at) if self.published_at else None
 
     @property
     def title_bill(self) -> BillNumber | None:
@@ -283,17 +283,10 @@ def list_address(congress: int) -> str:
 
 
 def _congresses(state: SourceState) -> list[int]:
-    today = state.now.astimezone(WASHINGTON).date()
-    current = congress_of(today)
-    if not state.backfill:
-        return sorted({congress_of(today - STRAGGLERS), current})
-    if chosen := state.options.get("congresses"):
-        return sorted({int(congress) for congress in chosen})
-    if state.since is None and state.until is None:
-        return [current - 1, current]
-    first = congress_of(state.since - STRAGGLERS) if state.since else FIRST_CONGRESS
-    last = congress_of(min(state.until, today)) if state.until else current
-    return list(range(max(first, FIRST_CONGRESS), last + 1))
+    if state.backfill:
+        return requested_congresses(state, first=FIRST_CONGRESS, delay=STRAGGLERS)
+    day = today(state)
+    return sorted({congress_of(day - STRAGGLERS), congress_of(day)})
 
 
 async def _estimates(
@@ -313,7 +306,7 @@ async def _estimates(
 
 def _is_young(congress: int, state: SourceState) -> bool:
     """Whether a Congress has sat for so short a time that nothing may be estimated yet."""
-    return state.now.astimezone(WASHINGTON).date() - first_day_of(congress) < STRAGGLERS
+    return today(state) - first_day_of(congress) < STRAGGLERS
 
 
 def _may_lack_a_list(congress: int, state: SourceState) -> bool:
@@ -323,14 +316,8 @@ def _may_lack_a_list(congress: int, state: SourceState) -> bool:
 
 def _requested(entries: Iterable[CboEntry], state: SourceState) -> Iterator[CboEntry]:
     for entry in entries:
-        if not state.backfill or entry.day is None or _is_within(entry.day, state):
+        if entry.day is None or is_requested(entry.day, state):
             yield entry
-
-
-def _is_within(day: date, state: SourceState) -> bool:
-    return (state.since is None or state.since <= day) and (
-        state.until is None or day <= state.until
-    )
 
 
 def _task(entry: CboEntry, origin: Archived | None) -> FetchTask:

@@ -32,7 +32,7 @@ from fonds.sources.formats.gpo_files import (
     bill_rows,
     committee_rows,
     govinfo_id,
-    printed_day,
+    printed_iso_day,
 )
 from fonds.sources.formats.mods import ModsBill, ModsCommittee, ModsItem
 from fonds.sources.formats.records import child_records, child_table
@@ -293,7 +293,7 @@ def from_text(name: str, text: str) -> ModsItem:
         id=name,
         has_package_name=name in {match[0], f"{match[0]}-pt1"},
         title=" ".join((titled[1] if titled else "").split()) or name,
-        date_issued=printed_day(dated[1]) if dated else None,
+        date_issued=printed_iso_day(dated[1]) if dated else None,
         fields=_fields_of(match),
         bills=_accompanied(text, int(match["congress"])),
         committees=tuple(_reporting(text, match["series"])),
@@ -382,8 +382,6 @@ INFO: Final = SourceInfo(
     rate=Rate(per_second=4, burst=8),
     tables=TABLES,
     depends_on=("legislators", "committees", "bills"),
-    # A backfill may ask for a year, or a day, with one; a sitemap without any is refused.
-    at_least=1,
     published_at="originInfo/dateIssued of the MODS; of a later part, action/@date",
     options=("congresses",),
     csl_type="report",

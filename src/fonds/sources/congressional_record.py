@@ -36,7 +36,7 @@ from fonds.sources.formats.gpo_files import (
     bill_rows,
     govinfo_id,
     member_rows,
-    printed_day,
+    printed_iso_day,
 )
 from fonds.sources.formats.mods import ModsItem, ModsMember, ModsPackage
 from fonds.sources.formats.records import child_records, child_table
@@ -323,7 +323,7 @@ def from_text(name: str, text: str) -> ModsItem:
     if match is None or header is None:
         raise WrongContentError(f"{name} is not a granule of the Congressional Record")
     first, last = header["first"], header["last"]
-    day = printed_day(header["day"])
+    day = printed_iso_day(header["day"])
     values = {
         "volume": header["volume"],
         "issue": header["issue"],
@@ -375,8 +375,6 @@ INFO: Final = SourceInfo(
     rate=Rate(per_second=6, burst=12),
     tables=TABLES,
     depends_on=("legislators", "bills"),
-    # A backfill may ask for a year, or a day, with one; a sitemap without any is refused.
-    at_least=1,
     published_at="originInfo/dateIssued of the issue's MODS",
     options=("congresses",),
     csl_type="periodical",

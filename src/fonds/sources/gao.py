@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from datetime import date, datetime
+from datetime import date
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -41,8 +41,8 @@ from fonds.model import (
 )
 from fonds.normalize.registry import get_normalizer
 from fonds.sources.base import Ask, Rate, SourceInfo
+from fonds.sources.formats.days import day_in_washington, is_requested, printed_day
 from fonds.sources.formats.feeds import (
-    WASHINGTON,
     FeedItem,
     check_reach,
     from_params,
@@ -101,21 +101,16 @@ def read_product_page(data: bytes) -> ProductPage:
         product=match[1].upper(),
         address=address,
         title=text_of(heading),
-        published=_printed_day(_PUBLISHED.search(info)),
-        publicly_released=_printed_day(_RELEASED.search(info)),
+        published=_day_of(_PUBLISHED.search(info)),
+        publicly_released=_day_of(_RELEASED.search(info)),
         fast_facts=text_of(next(by_class(root, "field--name-field-fast-facts-description"), None)),
         topics=tuple(dict.fromkeys(_topics(root))),
         recommendations=tuple(_recommendations(root)),
     )
 
 
-def _printed_day(match: re.Match[str] | None) -> date | None:
-    if match is None:
-        return None
-    try:
-        return datetime.strptime(" ".join(match.groups()), "%b %d %Y").date()  # noqa: DTZ007 — a day
-    except ValueError:
-        return None
+def _day_of(match: re.Match[str] | None) -> date | None:
+    return printed_day(" ".join(match.groups()), "%b %d %Y") if match else None
 
 
 def _topics(root: Any) -> Iterator[str]:
@@ -299,7 +294,7 @@ def _children(key: str, item: FeedItem, page: ProductPage | None) -> Iterator[Pa
 
 def _day(item: FeedItem, page: ProductPage | None) -> date | None:
     if item.published:
-        return item.published.astimezone(WASHINGTON).date()
+        return day_in_washington(item.published)
     return (page.publicly_released or page.published) if page else None
 
 
@@ -359,7 +354,7 @@ class Gao:
         if not items:
             raise SuspiciousYieldError("GAO's feed lists no product; it always has the newest 25")
         for item in reversed(items):
-            if _is_requested(item, state):
+            if item.published is None or is_requested(day_in_washington(item.published), state):
                 yield _task(item, listing.archived)
         if (newest_key := newest(items)) and not state.backfill:
             yield Watermark(last_seen_key=newest_key)
@@ -373,15 +368,6 @@ class Gao:
 
 
 source: Final = Gao()
-
-
-def _is_requested(item: FeedItem, state: SourceState) -> bool:
-    if not state.backfill or item.published is None:
-        return True
-    day = item.published.astimezone(WASHINGTON).date()
-    return (state.since is None or state.since <= day) and (
-        state.until is None or day <= state.until
-    )
 
 
 def _task(item: FeedItem, origin: Archived) -> FetchTask:

@@ -34,7 +34,7 @@ from fonds.sources.formats.gpo_files import (
     committee_rows,
     govinfo_id,
     member_rows,
-    printed_day,
+    printed_iso_day,
 )
 from fonds.sources.formats.mods import ModsCommittee, ModsItem
 from fonds.sources.formats.records import child_records, child_table
@@ -360,7 +360,7 @@ def from_text(name: str, text: str) -> ModsItem:
 
 
 def _cover_day(text: str) -> str | None:
-    days = (printed_day(match[1]) for match in _COVER_DAY.finditer(text))
+    days = (printed_iso_day(match[1]) for match in _COVER_DAY.finditer(text))
     return next((day for day in days if day), None)
 
 
@@ -423,8 +423,6 @@ INFO: Final = SourceInfo(
     rate=Rate(per_second=4, burst=8),
     tables=TABLES,
     depends_on=("legislators", "committees", "bills"),
-    # A backfill may ask for a year, or a day, with one; a sitemap without any is refused.
-    at_least=1,
     published_at="originInfo/dateIssued of the MODS: the first day held",
     options=("congresses",),
     csl_type="hearing",

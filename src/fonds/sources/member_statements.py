@@ -48,8 +48,8 @@ from fonds.normalize.registry import get_normalizer
 from fonds.sources.base import Ask, Rate, SourceInfo
 from fonds.sources.formats import fields, yaml
 from fonds.sources.formats.congress import legislator_id
+from fonds.sources.formats.days import day_in_washington
 from fonds.sources.formats.feeds import (
-    WASHINGTON,
     Feed,
     FeedItem,
     from_params,
@@ -392,7 +392,7 @@ def _record(
 
 
 def _document(row: dict[str, Any], author: str, raw: Archived, body: Body | None) -> Document:
-    day: date | None = row["pub_date"] and row["pub_date"].astimezone(WASHINGTON).date()
+    day: date | None = row["pub_date"] and day_in_washington(row["pub_date"])
     return Document(
         id=row["id"],
         source=NAME,

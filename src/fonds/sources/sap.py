@@ -22,7 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from datetime import date, datetime
+from datetime import date
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -48,7 +48,7 @@ from fonds.model import (
 from fonds.sources.base import Ask, Expected, Rate, SourceInfo
 from fonds.sources.formats import fields, yaml
 from fonds.sources.formats.congress import congress_of, find_bill_numbers, read_bill_code
-from fonds.sources.formats.feeds import WASHINGTON
+from fonds.sources.formats.days import is_requested, printed_day, requested_congresses, today
 from fonds.sources.formats.html import joined, parts_of, read_page, text_of
 from fonds.sources.formats.records import listing_of
 from fonds.stores.columns import Json, document_key, reference, texts
@@ -191,18 +191,15 @@ def _date_near(link: Any, title: str) -> date | None:
     for block in link.iterancestors(*_ENTRY_ELEMENTS):
         words = text_of(block) or ""
         after = words.partition(title)[2] or words
-        if days := [day for match in _DATE.finditer(after) if (day := _day(match))]:
+        if days := [
+            day
+            for match in _DATE.finditer(after)
+            if (day := printed_day(" ".join(match.groups()), "%b %d %Y"))
+        ]:
             return days[0]
         if block.tag != "div":
             return None
     return None
-
-
-def _day(match: re.Match[str]) -> date | None:
-    try:
-        return datetime.strptime(" ".join(match.groups()), "%b %d %Y").date()  # noqa: DTZ007 — a day
-    except ValueError:
-        return None
 
 
 # The table of Statements of Administration Policy; columns bear the archive's names.
@@ -337,7 +334,7 @@ class Sap:
             now=listing.archived.retrieved_at, backfill=True, since=since, until=until
         )
         statements = [
-            statement for statement in read_list(listing.data) if _is_within(statement, days)
+            statement for statement in read_list(listing.data) if is_requested(statement.day, days)
         ]
         documents = frozenset(key for statement in statements for key, _ in _documents(statement))
         yield Expected(scope="the White House's list", document_ids=documents)
@@ -347,10 +344,6 @@ source: Final = Sap()
 
 
 # What is asked for ------------------------------------------------------------------------
-
-
-def _today(state: SourceState) -> date:
-    return state.now.astimezone(WASHINGTON).date()
 
 
 def _presidents(state: SourceState) -> list[str]:
@@ -371,17 +364,11 @@ def _overlaps(first: date, end: date, state: SourceState) -> bool:
         return (state.until is None or first <= state.until) and (
             state.since is None or state.since <= end
         )
-    last = min(end, _today(state))
+    last = min(end, today(state))
     return any(
-        congress_of(first) <= congress <= congress_of(last) for congress in _congresses(state)
+        congress_of(first) <= congress <= congress_of(last)
+        for congress in requested_congresses(state)
     )
-
-
-def _congresses(state: SourceState) -> list[int]:
-    if chosen := state.options.get("congresses"):
-        return [int(congress) for congress in chosen]
-    current = congress_of(_today(state))
-    return [current - 1, current]
 
 
 def _requested(
@@ -391,15 +378,9 @@ def _requested(
         not state.options.get("congresses") and (state.since or state.until)
     )
     for statement in statements:
-        chosen = whole or _congress(statement) in _congresses(state)
-        if chosen and _is_within(statement, state):
+        chosen = whole or _congress(statement) in requested_congresses(state)
+        if chosen and is_requested(statement.day, state):
             yield statement
-
-
-def _is_within(statement: PolicyStatement, state: SourceState) -> bool:
-    if not state.backfill:
-        return True
-    return (state.since or date.min) <= statement.day <= (state.until or date.max)
 
 
 def _listings(
@@ -410,7 +391,7 @@ def _listings(
         return
     keys = frozenset(statement.key for statements in (*files, others) for statement in statements)
     for statements in files:
-        days = [statement.day for statement in statements if _is_within(statement, state)]
+        days = [statement.day for statement in statements if is_requested(statement.day, state)]
         if days:
             yield Listing(since=min(days), until=max(days), task_keys=keys)
 

@@ -31,10 +31,9 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 from fonds import ids
-from fonds.errors import MalformedError, SuspiciousYieldError, UsageError, WrongContentError
+from fonds.errors import MalformedError, SuspiciousYieldError, WrongContentError
 from fonds.model import (
     Discovery,
     FetchTask,
@@ -59,6 +58,7 @@ from fonds.sources.bills.tables import TABLES
 from fonds.sources.bills.texts import TEXT, loose_record, task_record, text_tasks
 from fonds.sources.formats import fields, xml, yaml
 from fonds.sources.formats.congress import congress_of
+from fonds.sources.formats.days import requested_congresses, today
 from fonds.sources.formats.feeds import FeedItem, read_feed
 from fonds.sources.formats.govinfo import (
     BULK,
@@ -305,7 +305,6 @@ def _json(part: RawPart) -> Iterator[ParsedRecord | FetchTask]:
 
 
 FIRST_CONGRESS: Final = 108
-NEW_YORK: Final = ZoneInfo("America/New_York")
 FIRST_RUN: Final = timedelta(days=30)
 # A batch is hours in the making, and its files are dated by when they were written.
 OVERLAP: Final = timedelta(days=1)
@@ -326,8 +325,6 @@ class Bills:
         rate=Rate(per_second=4, burst=4),
         tables=TABLES,
         depends_on=("legislators", "committees"),
-        at_least=1,
-        fetch_concurrency=4,
         published_at="introducedDate; textVersions/item/date for a text",
         options=("congresses",),
         csl_type="bill",
@@ -388,7 +385,7 @@ source = Bills()
 
 
 def _current(state: SourceState) -> int:
-    return congress_of(state.now.astimezone(NEW_YORK).date())
+    return congress_of(today(state))
 
 
 def _newest(files: Iterable[ListedFile]) -> str:
@@ -422,7 +419,7 @@ async def _with_news(state: SourceState, ask: Ask) -> list[Folder]:
 
 async def _requested_folders(state: SourceState, ask: Ask) -> list[Folder]:
     offered = await offered_congresses(ask, COLLECTION)
-    congresses = _congresses(state)
+    congresses = requested_congresses(state, first=FIRST_CONGRESS)
     missing = [number for number in congresses if number not in offered]
     if missing and state.options.get("congresses"):
         raise SuspiciousYieldError(
@@ -438,21 +435,3 @@ def _may_have_changed(file: ListedFile, state: SourceState) -> bool:
     if state.since is None or file.modified is None:
         return True
     return file.modified.date() >= state.since - OVERLAP
-
-
-def _congresses(state: SourceState) -> list[int]:
-    current = _current(state)
-    if values := state.options.get("congresses"):
-        return sorted({_number(value) for value in values})
-    if state.since is None and state.until is None:
-        return [current - 1, current]
-    first = congress_of(state.since) if state.since else FIRST_CONGRESS
-    last = min(congress_of(state.until), current) if state.until else current
-    return list(range(max(first, FIRST_CONGRESS), last + 1))
-
-
-def _number(value: Any) -> int:
-    try:
-        return int(value)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"{value!r} is not the number of a Congress; write 119") from error

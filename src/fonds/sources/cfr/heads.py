@@ -11,12 +11,12 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
 from enum import IntEnum
 from html import unescape
 from typing import ClassVar, Final, Literal
 
 from fonds.errors import MalformedError, WrongContentError
+from fonds.sources.formats.days import printed_day
 from fonds.sources.formats.xml import portions
 
 KINDS: Final = {
@@ -326,11 +326,8 @@ def _day(text: str | None) -> str | None:
         printed, form = " ".join(match.groups()), "%b %d %Y"
     else:
         return None
-    try:
-        day: date = datetime.strptime(printed, form).date()  # noqa: DTZ007 — a day has no zone
-    except ValueError:
-        return None
-    return day.isoformat()
+    day = printed_day(printed, form)
+    return day.isoformat() if day else None
 
 
 Part = Literal["number", "heading"]

@@ -373,7 +373,6 @@ class Crs:
         schedule="20 8 * * *",
         rate=Rate(per_second=2, burst=4),
         tables=TABLES,
-        at_least=1,
         published_at="date of the newest version (latestPubDate)",
         csl_type="report",
     )

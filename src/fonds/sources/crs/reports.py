@@ -13,7 +13,8 @@ from typing import Any, Final
 from fonds.errors import MalformedError, WrongContentError
 from fonds.normalize.encodings import decode
 from fonds.sources.formats import fields
-from fonds.sources.formats.feeds import WASHINGTON, text_only
+from fonds.sources.formats.days import WASHINGTON, day_in_washington
+from fonds.sources.formats.feeds import text_only
 
 EVERYCRS: Final = "EveryCRSReport.com"
 CONGRESS_GOV: Final = "congress.gov"
@@ -165,7 +166,7 @@ def read_congress_gov(entry: Mapping[str, Any]) -> CrsReport:
     version = CrsVersion(
         title=text_only(fields.text(entry, "title")) or number,
         version_id=fields.text(entry, "version"),
-        date=published.astimezone(WASHINGTON).date().isoformat() if published else None,
+        date=day_in_washington(published).isoformat() if published else None,
         source=CONGRESS_GOV,
         summary=text_only(fields.text(entry, "summary")),
         html=formats.get("HTML"),
@@ -191,7 +192,7 @@ def read_congress_gov(entry: Mapping[str, Any]) -> CrsReport:
 def publish_day(entry: Mapping[str, Any]) -> date | None:
     """The day in Washington on which an entry of the API's list was published."""
     published = _timestamp(entry, "publishDate")
-    return published.astimezone(WASHINGTON).date() if published else None
+    return day_in_washington(published) if published else None
 
 
 def _authors(entry: Mapping[str, Any]) -> list[str] | None:

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
-from zoneinfo import ZoneInfo
 
 from fonds import ids
 from fonds.errors import (
@@ -56,12 +55,12 @@ from fonds.sources.federal_register.entries import (
     record,
 )
 from fonds.sources.federal_register.tables import TABLES
+from fonds.sources.formats.days import day_in_washington, today
 
 API: Final = f"{SITE}/api/v1"
 PER_PAGE: Final = 1000
 CAP: Final = 10_000
 FIRST_DAY: Final = date(1994, 1, 1)
-NEW_YORK: Final = ZoneInfo("America/New_York")
 
 # A week holds some 600 documents: one page, so there is nothing to shift between pages.
 WINDOW: Final = timedelta(days=7)
@@ -138,7 +137,6 @@ class FederalRegister:
         rate=Rate(per_second=2, burst=4),
         tables=TABLES,
         depends_on=("taxonomy",),
-        at_least=1,
         published_at="publication_date",
         csl_types={"rule": "regulation", "proposed_rule": "regulation"},
     )
@@ -185,7 +183,7 @@ class FederalRegister:
         """
         if until is None:
             listing = await ask(f"{API}/issues/current.json", path="issues/current.json")
-            until = listing.archived.retrieved_at.astimezone(NEW_YORK).date()
+            until = day_in_washington(listing.archived.retrieved_at)
         for day in _days(since or until - FIRST_RUN, until):
             if day.weekday() >= SATURDAY:
                 continue
@@ -221,13 +219,13 @@ def list_address(since: date, until: date, page: int) -> str:
 
 
 def _requested_days(state: SourceState) -> tuple[date, date]:
-    today = state.now.astimezone(NEW_YORK).date()
-    until = min(state.until or today, today)
+    day = today(state)
+    until = min(state.until or day, day)
     if state.backfill:
         return max(state.since or FIRST_DAY, FIRST_DAY), until
     if state.last_seen_key is not None:
         return date.fromisoformat(state.last_seen_key) - OVERLAP, until
-    return today - FIRST_RUN, until
+    return day - FIRST_RUN, until
 
 
 async def _windows(

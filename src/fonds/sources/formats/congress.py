@@ -153,8 +153,8 @@ ABBREVIATIONS: Final = {
     "sres": "S. Res.",
 }
 
-_CONGRESS_TEENS: Final = range(11, 14)
-_CONGRESS_ENDINGS: Final = {1: "st", 2: "nd", 3: "rd"}
+_TEENS: Final = range(11, 14)
+_ENDINGS: Final = {1: "st", 2: "nd", 3: "rd"}
 
 
 def bill_id(congress: int, kind: str, number: int) -> str:
@@ -203,8 +203,13 @@ def cite_bill_text(
 
 def ordinal(number: int) -> str:
     """`119th`, `122nd`: as congress.gov counts, in addresses and in names."""
-    ending = "th" if number % 100 in _CONGRESS_TEENS else _CONGRESS_ENDINGS.get(number % 10, "th")
+    ending = "th" if number % 100 in _TEENS else _ENDINGS.get(number % 10, "th")
     return f"{number}{ending}"
+
+
+def bluebook_ordinal(number: int) -> str:
+    """`102d`, `103d`, where congress.gov writes 102nd and 103rd."""
+    return ordinal(number).replace("nd", "d").replace("rd", "d")
 
 
 def first_year(congress: int) -> int:
@@ -213,9 +218,7 @@ def first_year(congress: int) -> int:
 
 
 def _numbered(congress: int, kind: str, number: int) -> str:
-    # The Bluebook writes 2d and 3d where congress.gov writes 2nd and 3rd.
-    counted = ordinal(congress).replace("nd", "d").replace("rd", "d")
-    return f"{ABBREVIATIONS[kind]} {number}, {counted} Cong."
+    return f"{ABBREVIATIONS[kind]} {number}, {bluebook_ordinal(congress)} Cong."
 
 
 _RESOLUTIONS: Final = {"": "res", "c": "conres", "j": "jres"}
@@ -277,7 +280,7 @@ def congress_of(day: date) -> int:
 
 def first_day_of(congress: int) -> date:
     """The January 3 a Congress begins on."""
-    return date(2 * congress + 1787, 1, 3)
+    return date(first_year(congress), 1, 3)
 
 
 def _bill_numbers(text: str) -> Iterator[BillNumber]:
@@ -302,8 +305,6 @@ _SHORT: Final = (
 # Most are listed without the words "Subcommittee on"; these already say what they are.
 _NAMES_ITSELF: Final = re.compile(r"Subcommittee|Task Force|Panel", re.IGNORECASE)
 _CHAMBERS: Final = {"house": "U.S. House of Representatives", "senate": "U.S. Senate"}
-_TEENS: Final = frozenset({11, 12, 13})
-_ENDINGS: Final = {1: "st", 2: "d", 3: "d"}
 
 
 def citation_for(
@@ -372,14 +373,8 @@ def congress_ranges(congresses: Iterable[int]) -> str:
 
 
 def _run(numbers: list[int]) -> str:
-    first, last = _ordinal(numbers[0]), _ordinal(numbers[-1])
+    first, last = bluebook_ordinal(numbers[0]), bluebook_ordinal(numbers[-1])
     return first if first == last else f"{first}–{last}"
-
-
-def _ordinal(number: int) -> str:
-    if number % 100 in _TEENS:
-        return f"{number}th"
-    return f"{number}{_ENDINGS.get(number % 10, 'th')}"
 
 
 def _shortened(name: str) -> str:

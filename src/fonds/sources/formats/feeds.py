@@ -25,6 +25,7 @@ from lxml import etree
 
 from fonds.errors import SuspiciousYieldError, WrongContentError
 from fonds.sources.formats import xml
+from fonds.sources.formats.days import WASHINGTON
 from fonds.sources.formats.html import joined, text_of
 
 _RSS_1: Final = "http://purl.org/rss/1.0/"
@@ -36,7 +37,6 @@ _CONTENT: Final = "http://purl.org/rss/1.0/modules/content/"
 _ABOUT: Final = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 _OWN: Final = ("", _RSS_1, _ATOM, _OLD_ATOM)
 
-WASHINGTON: Final = ZoneInfo("America/New_York")
 """The clock of offices that name none; a day of publication is a day there."""
 _CLOCKS: Final = {
     name: ZoneInfo(zone)

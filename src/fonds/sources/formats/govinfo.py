@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs, urlencode
 
 from fonds import ids
-from fonds.errors import NotFoundError, SuspiciousYieldError, UsageError, WrongContentError
+from fonds.errors import NotFoundError, SuspiciousYieldError, WrongContentError
 from fonds.model import (
     Archived,
     Discovery,
@@ -37,6 +37,7 @@ from fonds.model import (
 from fonds.sources.base import Ask, Expected, ListingResponse, SourceInfo
 from fonds.sources.formats import fields, mods, xml, yaml
 from fonds.sources.formats.congress import congress_of, first_day_of
+from fonds.sources.formats.days import congress_number
 from fonds.sources.formats.gpo_files import (
     LooseReader,
     MakeRecord,
@@ -283,7 +284,7 @@ def _requested_years(collection: GovinfoCollection, state: SourceState) -> _Requ
     this_year = state.now.year
     if not state.backfill:
         return _RequestedYears(years=(this_year, this_year - 1))
-    congresses = frozenset(map(_number, state.options.get("congresses") or ()))
+    congresses = frozenset(map(congress_number, state.options.get("congresses") or ()))
     if not congresses and state.since is None and state.until is None:
         current = congress_of(state.now.date())
         congresses = frozenset({current, current - 1})
@@ -302,12 +303,6 @@ def _requested_years(collection: GovinfoCollection, state: SourceState) -> _Requ
 def _years_of(congress: int, late_years: int) -> range:
     first = first_day_of(congress).year
     return range(first, first + 2 + late_years)
-
-
-def _number(value: Any) -> int:
-    if not re.fullmatch(r"[0-9]{1,3}", str(value)):
-        raise UsageError(f"{value!r} is not the number of a Congress")
-    return int(value)
 
 
 def congress_of_package(package: str) -> int | None:

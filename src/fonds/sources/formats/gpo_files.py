@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final
 
 from fonds.errors import WrongContentError
@@ -19,6 +18,7 @@ from fonds.model import Archived, Body, ParsedRecord, RawPart
 from fonds.normalize.encodings import decode
 from fonds.normalize.registry import get_normalizer
 from fonds.sources.formats import mods, yaml
+from fonds.sources.formats.days import printed_day
 from fonds.sources.formats.mods import ModsItem
 from fonds.sources.formats.records import normalized_body
 
@@ -69,12 +69,10 @@ def pdf_body(part: RawPart) -> Body:
     return Body(archived=part.archived, format="pdf")
 
 
-def printed_day(text: str) -> str | None:
+def printed_iso_day(text: str) -> str | None:
     """`MAY 19, 2025` in ISO 8601; None if it is not a day."""
-    try:
-        return datetime.strptime(text.title(), "%B %d, %Y").date().isoformat()  # noqa: DTZ007 — a day has no zone
-    except ValueError:
-        return None
+    day = printed_day(text.title(), "%B %d, %Y")
+    return day.isoformat() if day else None
 
 
 # Loose files ------------------------------------------------------------------------------

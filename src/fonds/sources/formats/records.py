@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from sqlalchemy import Column, Table
+from sqlalchemy.schema import SchemaItem
 
 from fonds.errors import MalformedError
 from fonds.model import Archived, Body, BodyFormat, FetchTask, ParsedRecord, RawPart
@@ -15,7 +16,7 @@ from fonds.stores.tables import metadata
 
 
 def child_table(
-    name: str, owner: Column[Any], *columns: Column[Any], comment: str | None = None
+    name: str, owner: Column[Any], *columns: SchemaItem, comment: str | None = None
 ) -> Table:
     """A table of rows below a record, in the publisher's order; `owner` is made by `owned_by`."""
     return Table(name, metadata, owner, position(), *columns, comment=comment)

@@ -29,7 +29,6 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any, Final
 from urllib.parse import urlencode
-from zoneinfo import ZoneInfo
 
 from fonds import ids
 from fonds.errors import MalformedError, SuspiciousYieldError, WrongContentError
@@ -45,6 +44,7 @@ from fonds.model import (
     Watermark,
 )
 from fonds.sources.base import Ask, Key, Rate, SourceInfo
+from fonds.sources.formats.days import today
 from fonds.sources.formats.fields import describe, mapping, section, sections
 from fonds.sources.formats.records import listing_of
 from fonds.sources.lda_filings import formats
@@ -160,7 +160,6 @@ def _what_it_is(entry: Entry) -> str:
 
 PAGE_SIZE: Final = 25
 FIRST_DAY: Final = date(1999, 1, 1)
-NEW_YORK: Final = ZoneInfo("America/New_York")
 WINDOW: Final = timedelta(days=7)
 # The last day listed was not over when it was. Three more reach back over any weekend, so that a
 # list without a filing is never right.
@@ -210,7 +209,6 @@ class LdaFilings:
             required=False,
             rate=Rate(per_second=2, burst=2),
         ),
-        at_least=1,
         published_at="dt_posted",
     )
 
@@ -259,13 +257,13 @@ def list_address(first: date, last: date, page: int) -> str:
 
 
 def _requested_days(state: SourceState) -> tuple[date, date]:
-    today = state.now.astimezone(NEW_YORK).date()
-    until = min(state.until or today, today)
+    day = today(state)
+    until = min(state.until or day, day)
     if state.backfill:
         return state.since or date(until.year, 1, 1), until
     if state.last_seen_key is not None:
         return date.fromisoformat(state.last_seen_key) - OVERLAP, until
-    return today - FIRST_RUN, until
+    return day - FIRST_RUN, until
 
 
 def _windows(since: date, until: date) -> Iterator[_Window]:

@@ -26,10 +26,9 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 from fonds import ids
-from fonds.errors import MalformedError, SuspiciousYieldError, UsageError, WrongContentError
+from fonds.errors import MalformedError, SuspiciousYieldError, WrongContentError
 from fonds.model import (
     Archived,
     Discovery,
@@ -45,6 +44,7 @@ from fonds.sources.base import Ask, Expected, Rate, SourceInfo
 from fonds.sources.formats import congress as congress_gov
 from fonds.sources.formats import fields, xml, yaml
 from fonds.sources.formats.congress import Entry, congress_of
+from fonds.sources.formats.days import requested_congresses
 from fonds.sources.formats.govinfo import (
     BULK,
     modified_at,
@@ -166,7 +166,6 @@ def _laws(bill: Entry) -> list[LawNumber]:
 
 
 FIRST_CONGRESS: Final = 113
-NEW_YORK: Final = ZoneInfo("America/New_York")
 # Bills passed in the last days of a Congress are signed within ten days, Sundays excepted.
 SIGNED_LATER: Final = timedelta(days=20)
 
@@ -185,8 +184,6 @@ class PublicLaws:
         rate=Rate(per_second=4, burst=4),
         tables=TABLES,
         depends_on=("bills",),
-        at_least=1,
-        fetch_concurrency=4,
         published_at="approvedDate; before 2020 the line `Approved …` below the text",
         options=("congresses",),
         csl_type="legislation",
@@ -244,7 +241,7 @@ source: Final = PublicLaws()
 async def _requested_congresses(state: SourceState, ask: Ask) -> list[int]:
     offered = await offered_congresses(ask, COLLECTION)
     values = state.options.get("congresses") if state.backfill else None
-    congresses = sorted({_number(value) for value in values}) if values else _sitting(state)
+    congresses = requested_congresses(state, first=FIRST_CONGRESS, delay=SIGNED_LATER)
     missing = [number for number in congresses if number not in offered]
     # The first law of a Congress is printed weeks after it has begun.
     if missing and (values or len(missing) == len(congresses)):
@@ -253,22 +250,6 @@ async def _requested_congresses(state: SourceState, ask: Ask) -> list[int]:
             f"{offered[-1]}"
         )
     return [number for number in congresses if number in offered]
-
-
-def _sitting(state: SourceState) -> list[int]:
-    current = congress_of(state.now.astimezone(NEW_YORK).date())
-    if not state.backfill or (state.since is None and state.until is None):
-        return [current - 1, current]
-    first = congress_of(state.since - SIGNED_LATER) if state.since else FIRST_CONGRESS
-    last = min(congress_of(state.until), current) if state.until else current
-    return list(range(max(first, FIRST_CONGRESS), last + 1))
-
-
-def _number(value: Any) -> int:
-    try:
-        return int(value)
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"{value!r} is not the number of a Congress; write 119") from error
 
 
 def _may_have_changed(law: ListedLaw, state: SourceState) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Any, Final
 
 from lxml import etree
@@ -25,6 +25,7 @@ from fonds.errors import MalformedError, WrongContentError
 from fonds.model import Body, Document, ParsedRecord, RawPart
 from fonds.normalize.uslm import Uslm
 from fonds.sources.formats.congress import bill_id, find_bill_numbers, law_id
+from fonds.sources.formats.days import printed_day
 from fonds.sources.formats.gpo_files import govinfo_id
 from fonds.sources.formats.records import child_records, child_table, normalized_body
 from fonds.stores.columns import document_key, owned_by, reference, texts
@@ -59,15 +60,10 @@ def iso_day(stated: str | None) -> date | None:
         raise MalformedError(f"{stated[:40]!r} is not an ISO date") from None
 
 
-def printed_day(text: str | None) -> date | None:
+def _first_day(text: str | None) -> date | None:
     """The first day a text names, such as `March 27, 2017`."""
     match = _DAY.search(text or "")
-    if match is None:
-        return None
-    try:
-        return datetime.strptime(match[0], "%B %d, %Y").replace(tzinfo=UTC).date()
-    except ValueError:
-        return None
+    return printed_day(match[0], "%B %d, %Y") if match else None
 
 
 def _strings(root: Any) -> Iterator[str]:
@@ -348,7 +344,7 @@ def _approved(root: Any) -> date | None:
     # Files of 2018 have no approvedDate; the line below the text is in all of them, but for
     # laws made over a veto.
     stated = iso_day(printed(root.find("meta/approvedDate")))
-    return stated or printed_day(printed(root.find("main/action")))
+    return stated or _first_day(printed(root.find("main/action")))
 
 
 def _first_page(root: Any) -> tuple[int | None, str | None]:

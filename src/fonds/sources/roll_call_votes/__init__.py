@@ -47,11 +47,11 @@ from fonds.sources.base import Ask, Expected, Rate, SourceInfo
 from fonds.sources.formats import congress as congress_gov
 from fonds.sources.formats import fields, html, xml
 from fonds.sources.formats.congress import vote_id
+from fonds.sources.formats.days import is_requested, today
 from fonds.sources.formats.xml import required, required_whole, text
 from fonds.sources.roll_call_votes.tables import TABLES
 from fonds.sources.roll_call_votes.votes import (
     CLERK,
-    EASTERN,
     NAME,
     SENATE,
     Matter,
@@ -195,7 +195,6 @@ class RollCallVotes:
         rate=Rate(per_second=2, burst=4),
         tables=TABLES,
         depends_on=("legislators", "bills"),
-        at_least=1,
         published_at="action-date (House), vote_date (Senate)",
         options=("congresses",),
     )
@@ -210,7 +209,7 @@ class RollCallVotes:
             listed = await _listed(chamber, session, state, ask)
             days = days_of_session([entry.date for entry, _ in listed], session.year)
             for (entry, origin), day in zip(listed, days, strict=True):
-                if _is_requested_day(day, state):
+                if is_requested(day, state):
                     yield _task(chamber, session, entry, origin)
             if listed and reaches_now:
                 # A backfill of older years must not turn the watermark back.
@@ -253,12 +252,8 @@ source = RollCallVotes()
 # Sessions ---------------------------------------------------------------------------------
 
 
-def _today(state: SourceState) -> date:
-    return state.now.astimezone(EASTERN).date()
-
-
 def _current(state: SourceState) -> VoteSession:
-    return VoteSession(year=(_today(state) - _UNTIL_NOON).year)
+    return VoteSession(year=(today(state) - _UNTIL_NOON).year)
 
 
 def _sessions(state: SourceState) -> Iterator[tuple[str, VoteSession]]:
@@ -285,12 +280,6 @@ def _is_requested_session(chamber: str, session: VoteSession, state: SourceState
     return first <= session.year <= (state.until.year if state.until else session.year)
 
 
-def _is_requested_day(day: date, state: SourceState) -> bool:
-    if not state.backfill:
-        return True
-    return (state.since or date.min) <= day <= (state.until or date.max)
-
-
 # Lists ------------------------------------------------------------------------------------
 
 
@@ -313,8 +302,8 @@ async def _listed(
 
 def _may_be_without_votes(session: VoteSession, state: SourceState) -> bool:
     """A list appears with its first vote, in the second half of January at times."""
-    today = _today(state)
-    return session == _current(state) and today < date(session.year, 2, 1)
+    day = today(state)
+    return session == _current(state) and day < date(session.year, 2, 1)
 
 
 async def _clerk_list(session: VoteSession, state: SourceState, ask: Ask) -> list[_Listed]:

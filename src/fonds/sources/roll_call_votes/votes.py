@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 from sqlalchemy import Table
 
@@ -18,13 +17,10 @@ from fonds.citations.bluebook import bluebook_date
 from fonds.errors import MalformedError
 from fonds.model import Archived, Document, ParsedRecord
 from fonds.sources.formats import xml
-from fonds.sources.formats.congress import legislator_id, read_bill_code, vote_id
+from fonds.sources.formats.congress import bluebook_ordinal, legislator_id, read_bill_code, vote_id
+from fonds.sources.formats.days import WASHINGTON
 from fonds.sources.formats.xml import required, required_whole, text, whole
 from fonds.sources.roll_call_votes import tables
-
-_TEENS: Final = frozenset({11, 12, 13})
-# The Bluebook writes 2d and 3d where the chambers themselves write 2nd and 3rd.
-_ENDINGS: Final = {1: "st", 2: "d", 3: "d"}
 
 
 def cite_roll_call_votes(
@@ -35,16 +31,10 @@ def cite_roll_call_votes(
     `Roll Call Vote No. 362 (House), 119th Cong., 1st Sess. (Mar. 4, 2025).`; without a day the
     parentheses at the end are left out.
     """
-    session_name = f"{_ordinal(congress)} Cong., {_ordinal(session)} Sess."
+    session_name = f"{bluebook_ordinal(congress)} Cong., {bluebook_ordinal(session)} Sess."
     cited = f"Roll Call Vote No. {number} ({chamber.capitalize()}), {session_name}"
     # The period of `Sess.` is the citation's own where no day follows.
     return f"{cited} ({bluebook_date(day)})." if day else cited
-
-
-def _ordinal(number: int) -> str:
-    if number % 100 in _TEENS:
-        return f"{number}th"
-    return f"{number}{_ENDINGS.get(number % 10, 'th')}"
 
 
 NAME: Final = "roll_call_votes"
@@ -255,8 +245,6 @@ def _counts(vote: Vote, row: Row) -> str:
     return ", ".join(counts)
 
 
-EASTERN: Final = ZoneInfo("America/New_York")
-
 _MONTHS: Final = {
     name: number
     for number, name in enumerate(
@@ -323,7 +311,7 @@ def _day(year: int, month: str, day: int, text: str) -> date:
 
 def _washington_time(day: date, hour: int, minute: int) -> datetime:
     try:
-        local = datetime(day.year, day.month, day.day, hour, minute, tzinfo=EASTERN)
+        local = datetime(day.year, day.month, day.day, hour, minute, tzinfo=WASHINGTON)
     except ValueError as error:
         raise MalformedError(f"{hour}:{minute:02} is not a time of day") from error
     return local.astimezone(UTC)
