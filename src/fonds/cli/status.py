@@ -77,25 +77,26 @@ def logs(
         str | None, typer.Argument(metavar="[RUN]", help="Id of a run, or its first characters.")
     ] = None,
     *,
-    source: Annotated[str | None, typer.Option(help="All runs of this source.")] = None,
+    source: Annotated[
+        str | None, typer.Option(help="All runs of this source; default: the latest run of any.")
+    ] = None,
     tail: Annotated[int, typer.Option(help="Number of lines, from the end.")] = 100,
     as_json: AsJson = False,
 ) -> None:
     """Show the log of a run.
 
     \b
-    Examples: fonds logs 4f1c
+    Examples: fonds logs
+              fonds logs 4f1c
               fonds logs --source federal_register --tail 20
     """
-    if (run_id is None) == (source is None):
+    if run_id is not None and source is not None:
         raise UsageError("pass either a run or --source")
     with context.obj.library() as library:
-        if run_id is not None:
-            lines = run_logs(library.database, run_id, tail)
+        if source is not None:
+            lines = source_logs(library.database, library.sources.require(source).info.name, tail)
         else:
-            lines = source_logs(
-                library.database, library.sources.require(source or "").info.name, tail
-            )
+            lines = _logs_of_run(library, run_id, tail)
     if as_json:
         print_json(lines)
         return
@@ -107,14 +108,39 @@ def logs(
         out.print(f"{timestamp} {line['level']:5} {safe(line['message'])}  {safe(fields)}")
 
 
-def errors(context: typer.Context, source: SourceName, *, as_json: AsJson = False) -> None:
-    """List the failed tasks of a source; its next run retries them.
+def _logs_of_run(library: Library, run_id: str | None, tail: int) -> list[dict[str, Any]]:
+    """The last lines of a run, by default of the latest one, which is named."""
+    if run_id is None:
+        latest = next(iter(recent_runs(library.database, None, 1)), None)
+        if latest is None:
+            return []
+        run_id = str(latest["id"])
+        err.print(
+            f"run {run_id[:8]} of {latest['source']}, {latest['status']},"
+            f" started {latest['started_at']:%Y-%m-%d %H:%M} UTC",
+            highlight=False,
+        )
+    return run_logs(library.database, run_id, tail)
+
+
+def errors(
+    context: typer.Context,
+    source: Annotated[
+        str | None,
+        typer.Argument(metavar="[SOURCE]", help="See `fonds sources`; default: all."),
+    ] = None,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """List the failed tasks of a source, or of all; the next run retries them.
 
     \b
-    Example: fonds errors federal_register
+    Examples: fonds errors
+              fonds errors federal_register
     """
     with context.obj.library() as library:
-        failures = open_error_rows(library.database, library.sources.require(source).info.name)
+        name = library.sources.require(source).info.name if source is not None else None
+        failures = open_error_rows(library.database, name)
     if as_json:
         print_json(failures)
         return
@@ -122,8 +148,11 @@ def errors(context: typer.Context, source: SourceName, *, as_json: AsJson = Fals
         err.print("no failed tasks")
         return
     columns = ["task_key", "error_stage", "attempts", "error"]
+    headings = ["task", "stage", "tries", "error"]
+    if source is None:
+        columns, headings = ["source", *columns], ["source", *headings]
     print_table(
-        ["task", "stage", "tries", "error"],
+        headings,
         [
             [safe(value) if isinstance(value, str) else value for value in map(row.get, columns)]
             for row in failures

@@ -135,15 +135,17 @@ def last_report(database: Database, source: str) -> RunReport:
     )
 
 
-def recent_runs(database: Database, source: str, limit: int) -> list[dict[str, Any]]:
-    """The latest runs of a source, newest first."""
+def recent_runs(database: Database, source: str | None, limit: int) -> list[dict[str, Any]]:
+    """The latest runs of a source, or of all sources, newest first."""
     table = ingestion_runs
-    query = select(table).where(table.c.source == source).order_by(table.c.started_at.desc())
-    return _rows(database, query.limit(limit))
+    query = select(table).order_by(table.c.started_at.desc(), table.c.id.desc()).limit(limit)
+    if source is not None:
+        query = query.where(table.c.source == source)
+    return _rows(database, query)
 
 
-def open_error_rows(database: Database, source: str) -> list[dict[str, Any]]:
-    """Failures of a source that no later run has resolved."""
+def open_error_rows(database: Database, source: str | None) -> list[dict[str, Any]]:
+    """Failures of a source that no later run has resolved; of all sources, each with its name."""
     table = ingestion_tasks.c
     query = (
         select(
@@ -154,9 +156,13 @@ def open_error_rows(database: Database, source: str) -> list[dict[str, Any]]:
             table.attempts,
             table.finished_at,
         )
-        .where(table.source == source, table.stage == "errored", table.resolved_at.is_(None))
-        .order_by(table.id)
+        .where(table.stage == "errored", table.resolved_at.is_(None))
+        .order_by(table.source, table.id)
     )
+    if source is not None:
+        query = query.where(table.source == source)
+    else:
+        query = query.add_columns(table.source)
     return _rows(database, query)
 
 

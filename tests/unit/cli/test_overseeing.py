@@ -118,6 +118,31 @@ def test_logs_are_found_by_the_start_of_a_run_and_by_source(fonds: Fonds, troubl
     assert [set(line) for line in lines] == [{"run_id", "logged_at", "level", "message", "context"}]
 
 
+def test_errors_without_a_source_lists_those_of_all_sources(fonds: Fonds, troubled: str) -> None:
+    outcome = fonds("errors", "--home", troubled)
+    assert outcome.code == 0
+    headings, line = outcome.out.splitlines()
+    assert headings.split() == ["source", "task", "stage", "tries", "error"]
+    assert line.split()[:4] == ["federal_register", "fr:2026-00101", "parse", "1"]
+    (row,) = fonds("errors", "--json", "--home", troubled).json
+    assert (row["source"], row["task_key"]) == ("federal_register", "fr:2026-00101")
+
+
+def test_logs_without_a_run_shows_the_latest_one(fonds: Fonds, troubled: str) -> None:
+    assert fonds("run", "legislators", "--home", troubled).code == 0
+    latest = fonds("logs", "--home", troubled)
+    assert (latest.code, latest.out) == (
+        0,
+        fonds("logs", "--source", "legislators", "--home", troubled).out,
+    )
+    assert re.match(r"run [0-9a-f]{8} of legislators, success, started 2", latest.err)
+
+
+def test_logs_of_a_library_without_runs_is_empty(fonds: Fonds, empty: Path) -> None:
+    outcome = fonds("logs", "--home", str(empty))
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "no log lines\n")
+
+
 def test_logs_of_a_run_without_trouble_tell_its_stages_and_its_end(fonds: Fonds) -> None:
     lines = fonds("logs", "--source", "legislators").out.splitlines()
     assert " info  run began  mode=backfill " in lines[0]
@@ -133,7 +158,6 @@ def test_logs_of_a_source_that_never_ran_are_said_to_be_empty(fonds: Fonds, tmp_
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["logs"],
         ["logs", "ab", "--source", "legislators"],
         ["logs", "no-such-run"],
         ["logs", "--source", "nosuch"],
