@@ -28,6 +28,7 @@ from fonds.runs.audit import Audit, AuditRange
 from fonds.runs.citations import BATCH_SIZE
 from fonds.runs.commands import Command, Kind, QueueName
 from fonds.runs.locks import lock_source
+from fonds.runs.schedule import log_failed_run
 from fonds.runs.state import RunReport, RunRequest, close_dead_runs
 from fonds.runs.tasks import MAX_ATTEMPTS
 from fonds.seams import Clock
@@ -310,6 +311,7 @@ def _day(command: Command, name: str) -> date | None:
 
 
 def _result_of(report: RunReport) -> CommandResult:
+    log_failed_run(report)
     why = f"; {report.error_summary}" if report.error_summary else ""
     return CommandResult(
         outcome=f"{report.status}: {report.counts.summary()}{why}", run_id=report.run_id

@@ -12,8 +12,10 @@ from zoneinfo import ZoneInfo
 import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.cron import CronTrigger
+from sqlalchemy.exc import SQLAlchemyError
 
 from fonds.errors import FondsError
+from fonds.runs.state import RunReport, RunStatus
 from fonds.sources.base import Registered, SourceInfo
 
 TIME_ZONE: Final = ZoneInfo("America/New_York")
@@ -57,7 +59,7 @@ _log = structlog.get_logger("fonds.scheduler")
 
 async def serve_schedule(
     sources: Iterable[Registered],
-    run: Callable[[str], Awaitable[object]],
+    run: Callable[[str], Awaitable[RunReport]],
     tidy: Callable[[], Awaitable[object]],
     stop: asyncio.Event,
     *,
@@ -96,8 +98,17 @@ async def serve_schedule(
         scheduler.shutdown(wait=False)
 
 
-async def _run_quietly(run: Callable[[str], Awaitable[object]], source: str) -> None:
+async def _run_quietly(run: Callable[[str], Awaitable[RunReport]], source: str) -> None:
     try:
-        await run(source)
-    except FondsError as error:
-        _log.error("run failed", source=source, error=str(error))
+        log_failed_run(await run(source))
+    except (FondsError, SQLAlchemyError, OSError) as error:
+        # The text of SQLAlchemy's errors continues with the statement and its parameters.
+        reason = str(getattr(error, "orig", None) or error).partition("\n")[0]
+        _log.error("run failed", source=source, error=reason)
+
+
+def log_failed_run(report: RunReport) -> None:
+    """Log one line, at a level that is shown by default, if a run has failed."""
+    if report.status is RunStatus.FAILED:
+        reason = (report.error_summary or report.counts.summary()).partition("\n")[0]
+        _log.error("run failed", source=report.source, run=str(report.run_id), error=reason)

@@ -5,13 +5,20 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+from uuid import uuid4
 
 import pytest
+import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from sqlalchemy.exc import OperationalError
 
+from fonds.cli.process import set_up_logging
 from fonds.errors import SourceBusyError
+from fonds.model import Counts
 from fonds.runs import schedule as scheduler
 from fonds.runs.schedule import MISFIRE_GRACE_SECONDS, serve_schedule
+from fonds.runs.state import RunReport, RunStatus
+from fonds.settings import Settings
 from fonds.testing import FakeSource
 
 
@@ -35,11 +42,22 @@ def schedulers(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return started
 
 
-Run = Callable[[str], Awaitable[object]]
+Run = Callable[[str], Awaitable[RunReport]]
 
 
 async def _tidy() -> None:
     return
+
+
+def report(source: str, status: RunStatus, error: str | None = None) -> RunReport:
+    return RunReport(
+        run_id=uuid4(),
+        source=source,
+        status=status,
+        counts=Counts(),
+        seconds=0.0,
+        error_summary=error,
+    )
 
 
 def serve(sources: list[FakeSource], run: Run, during: Callable[[], Awaitable[None]]) -> None:
@@ -54,7 +72,7 @@ def serve(sources: list[FakeSource], run: Run, during: Callable[[], Awaitable[No
     asyncio.run(asyncio.wait_for(main(), 10))
 
 
-async def never(_source: str) -> None:
+async def never(_source: str) -> RunReport:
     raise AssertionError("nothing is due")
 
 
@@ -78,7 +96,7 @@ def test_due_source_is_run_and_one_that_fails_is_run_again(schedulers: list[Any]
     runs: list[str] = []
     ran = asyncio.Event()
 
-    async def run(source: str) -> None:
+    async def run(source: str) -> RunReport:
         runs.append(source)
         ran.set()
         raise SourceBusyError("fake is being run by another process")
@@ -98,13 +116,14 @@ def test_stopping_cancels_a_run_that_is_going_on(schedulers: list[Any]) -> None:
     begun = asyncio.Event()
     ends: list[str] = []
 
-    async def run(_source: str) -> None:
+    async def run(source: str) -> RunReport:
         begun.set()
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
             ends.append("cancelled")
             raise
+        return report(source, RunStatus.SUCCESS)
 
     async def make_due() -> None:
         schedulers[0].modify_job("fake", next_run_time=datetime.now(UTC))
@@ -112,3 +131,34 @@ def test_stopping_cancels_a_run_that_is_going_on(schedulers: list[Any]) -> None:
 
     serve([named("fake", "* * * * *")], run, make_due)
     assert ends == ["cancelled"]
+
+
+def test_scheduler_logs_one_line_for_a_failed_run_at_the_default_level(
+    schedulers: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran = {name: asyncio.Event() for name in ("well", "refused", "unavailable")}
+
+    async def run(source: str) -> RunReport:
+        ran[source].set()
+        if source == "unavailable":
+            raise OperationalError("SELECT 1", {}, Exception("connection refused\nno route"))
+        status = RunStatus.SUCCESS if source == "well" else RunStatus.FAILED
+        return report(source, status, "RefusedError: 403\nsorry")
+
+    async def make_due() -> None:
+        for name, started in ran.items():
+            schedulers[0].modify_job(name, next_run_time=datetime.now(UTC))
+            await started.wait()
+        await asyncio.sleep(0)
+
+    set_up_logging(Settings())
+    try:
+        serve([named(name, "* * * * *") for name in ran], run, make_due)
+    finally:
+        structlog.reset_defaults()
+    refused, unavailable = capsys.readouterr().err.splitlines()
+    assert "run failed" in refused
+    assert "source=refused" in refused
+    assert "error='RefusedError: 403'" in refused
+    assert "source=unavailable" in unavailable
+    assert "connection refused" in unavailable
