@@ -353,8 +353,8 @@ class HtmlWalker:
         lines = "".join(element.itertext()).expandtabs().splitlines()
         while lines and not lines[-1].strip():
             lines.pop()
-        while lines and not lines[0].strip():
-            lines.pop(0)
+        first = next((index for index, line in enumerate(lines) if line.strip()), 0)
+        del lines[:first]
         if self._out.in_cell or self._out.heading:
             self._out.text(" ".join(lines))
         elif lines:
