@@ -11,7 +11,9 @@ from lxml import etree
 from fonds.errors import MalformedError, WrongContentError
 
 _HTML: Final = re.compile(rb"<(?:!doctype html|html|head|body|div)\b")
-_ENCODING: Final = re.compile(rb"""<\?xml[^>]*\sencoding\s*=\s*["']([^"']+)""")
+_ENCODING: Final = re.compile(rb"""\bencoding\s*+=\s*+["']?([^"'\s?>]*+)""")
+_DECLARATION: Final = re.compile(rb"<\?xml\s")
+_MAX_DECLARATION_BYTES: Final = 4096
 _PREFIX: Final = re.compile(rb"""<([A-Za-z_][\w.-]*):|\s([A-Za-z_][\w.-]*):[\w.-]+\s*=\s*["']""")
 _NEVER_DECLARED: Final = frozenset({b"xml", b"xmlns", b""})
 _ASCII_ENCODINGS: Final = frozenset({"utf-8", "us-ascii", "ascii", "iso-8859-1", "windows-1252"})
@@ -37,15 +39,28 @@ def refuse_unsafe(data: bytes, *, outside_entities: bool = False) -> None:
         raise WrongContentError("an HTML page instead of XML")
     if not start.startswith(b"<"):
         raise WrongContentError("not XML in UTF-8: the file does not begin with a tag")
-    encoding = _ENCODING.match(start)
     # Other encodings could hide an entity declaration from the next test.
-    if encoding and encoding[1].decode("latin-1") not in _ASCII_ENCODINGS:
-        raise MalformedError(f"unexpected encoding {encoding[1].decode('latin-1')!r}")
+    if b"\0" in data[:4]:
+        raise WrongContentError("not XML in UTF-8: it seems to be UTF-16 or UTF-32")
+    if _DECLARATION.match(start):
+        _require_ascii_encoding(data)
     declared = _OWN_ENTITY if outside_entities else _ANY_ENTITY
     if declared.search(data):
         raise MalformedError(
             "declares entities of its own: rejected, since they can expand without limit"
         )
+
+
+def _require_ascii_encoding(data: bytes) -> None:
+    declaration, end, _ = data[:_MAX_DECLARATION_BYTES].partition(b"?>")
+    if not end:
+        raise MalformedError(
+            f"its XML declaration does not end within {_MAX_DECLARATION_BYTES} bytes"
+        )
+    for name in _ENCODING.findall(declaration.lower()):
+        encoding = name.decode("latin-1")
+        if encoding not in _ASCII_ENCODINGS:
+            raise MalformedError(f"unexpected encoding {encoding[:40]!r}")
 
 
 def parse_xml(data: bytes, **options: Any) -> Any:

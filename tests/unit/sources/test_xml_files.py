@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fonds.errors import MalformedError, WrongContentError
+from fonds.errors import MalformedError, ParseError, WrongContentError
 from fonds.sources.formats import xml
 
 VOTE = b"""<?xml version="1.0"?>
@@ -52,6 +52,33 @@ def test_another_thing_is_wrong_content(data: bytes, message: str) -> None:
 def test_broken_and_hostile_files_are_malformed(data: bytes) -> None:
     with pytest.raises(MalformedError):
         xml.read(data, "vote")
+
+
+_ENTITY = '<!DOCTYPE vote [<!ENTITY a "aaaa">]><vote b="&a;"/>'
+_BLANKS = " " * 600
+_IN_UTF_7 = _ENTITY.replace("<", "+ADw-").replace("!", "+ACE-").encode()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        f"<?xml version='1.0'{_BLANKS}encoding='UTF-7'?>".encode() + _IN_UTF_7,
+        f"<?xml version='1.0'{_BLANKS * 100}encoding='UTF-7'?>".encode() + _IN_UTF_7,
+        f"<?xml version='1.0'?>{_ENTITY}".encode("utf-16-le"),
+        f"<?xml version='1.0'?>{_ENTITY}".encode("utf-16-be"),
+        f"<?xml version='1.0'?>{_ENTITY}".encode("utf-32-le"),
+        f"\ufeff<?xml version='1.0'?>{_ENTITY}".encode("utf-16"),
+    ],
+    ids=["utf-7", "utf-7 far away", "utf-16-le", "utf-16-be", "utf-32-le", "utf-16"],
+)
+def test_no_encoding_hides_the_declaration_of_an_entity(data: bytes) -> None:
+    with pytest.raises(ParseError):
+        xml.read(data, "vote")
+
+
+def test_a_long_declaration_in_a_readable_encoding_is_read() -> None:
+    data = f"<?xml version='1.0'{_BLANKS}encoding='UTF-8'?><vote>ü</vote>".encode()
+    assert xml.whole_text(xml.read(data, "vote")) == "ü"
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
