@@ -54,7 +54,7 @@ class ActiveRun(Generic[SourceT]):
     """The thread that parses and loads. Only one, since the C libraries that do the work keep the
     memory they use for each thread."""
     report: RunReport = field(init=False)
-    """What `finish` returned."""
+    """Set by `finish`."""
 
     @cached_property
     def collector(self) -> Collector | None:

@@ -74,7 +74,7 @@ class ListingFetcher:
 
 
 def pace_of(info: SourceInfo, settings: Settings) -> Pace:
-    """How fast requests may be made to a source's upstream, with the keys of the settings."""
+    """The rate limit of a source's upstream, with the keys of the settings."""
     rate = info.rate
     if info.key is not None and info.key.rate is not None and getattr(settings, info.key.setting):
         rate = info.key.rate

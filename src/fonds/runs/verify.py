@@ -148,7 +148,7 @@ def _passages(connection: Connection, uid: UUID, ordinal: int | None) -> Sequenc
 
 @dataclass(frozen=True, slots=True)
 class _Derived:
-    """What the archived bytes yield."""
+    """The title, summary and text that the archived bytes yield."""
 
     title: str
     summary: str | None
