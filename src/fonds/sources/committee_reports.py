@@ -151,15 +151,15 @@ _COMMITTEE: Final = re.compile(
 )
 _CHAMBERS: Final = {"h": "HOUSE", "s": "SENATE", "e": "SENATE"}
 _KINDS: Final = {"HRPT": "house-report", "SRPT": "senate-report", "ERPT": "executive-report"}
-_TEXT_FIELDS: Final = {
-    "chamber": "chamber",
-    "doc_class": "docClass",
-    "subtitle": "subtitle",
-    "short_title": "shortTitle",
-    "recommendation": "recommendation",
-    "submitted_statement": "submittedStatement",
-    "legislative_history": "legislativeHistory",
-}
+_TEXT_FIELDS: Final = (
+    "chamber",
+    "doc_class",
+    "subtitle",
+    "short_title",
+    "recommendation",
+    "submitted_statement",
+    "legislative_history",
+)
 
 
 def record(item: ModsItem, archived: Archived, body: Body | None) -> ParsedRecord:
@@ -191,7 +191,7 @@ def _row(key: str, item: ModsItem) -> dict[str, Any]:
         "session": item.number("session"),
         "number": item.number("number"),
         "part_number": int(part) if part else None,
-        **{column: item.field(field) for column, field in _TEXT_FIELDS.items()},
+        **item.texts(*_TEXT_FIELDS),
         "preferred_citation": _preferred(item),
         "date_issued": _issued(item),
         "is_conference_report": item.flag("isConferenceReport"),

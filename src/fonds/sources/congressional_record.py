@@ -181,25 +181,13 @@ _ADDRESSES: Final = {
     "DAILYDIGEST": "daily-digest",
 }
 _MAX_TITLE_LENGTH: Final = 300
-_TEXT_FIELDS: Final = {
-    "granule_class": "granuleClass",
-    "sub_granule_class": "subGranuleClass",
-    "chamber": "chamber",
-    "granule_date": "granuleDate",
-    "time_from": "time_from",
-    "time_to": "time_to",
-}
-_NUMBERS: Final = {
-    "volume": "volume",
-    "issue": "issue",
-    "congress": "congress",
-    "session": "session",
-}
+_TEXT_FIELDS: Final = ("granule_class", "sub_granule_class", "chamber", "granule_date")
+_NUMBERS: Final = ("volume", "issue", "congress", "session")
 
 
 def issue_record(package: ModsPackage) -> ParsedRecord:
     """The issue itself, which is not a document: only its granules are."""
-    numbers = {column: _whole(package.fields.get(field)) for column, field in _NUMBERS.items()}
+    numbers = {name: _whole(package.fields.get(name)) for name in _NUMBERS}
     return ParsedRecord(
         source=NAME,
         table=crec_issues.name,
@@ -248,9 +236,11 @@ def _row(key: str, item: ModsItem) -> dict[str, Any]:
         "issue_ref": item.package,
         "access_id": item.id,
         "title": item.title,
-        **{column: item.number(field) for column, field in _NUMBERS.items()},
+        **{name: item.number(name) for name in _NUMBERS},
         "book_number": item.number("bookNumber"),
-        **{column: item.field(field) for column, field in _TEXT_FIELDS.items()},
+        **item.texts(*_TEXT_FIELDS),
+        "time_from": item.field("time_from"),
+        "time_to": item.field("time_to"),
         "date_issued": item.date_issued,
         "page_start": pages[0],
         "page_end": pages[-1],

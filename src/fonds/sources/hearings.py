@@ -218,20 +218,20 @@ _COVER_DAY: Final = re.compile(
 )
 _SENATE_NUMBER: Final = re.compile(r"\b([SJ])\.\s*Hrg\.\s+(\d+-\d+)", re.IGNORECASE)
 _UNIQUE_CITATION: Final = re.compile(r"[HSJ]\. Hrg\. \d+-\d+")
-_TEXT_FIELDS: Final = {
-    "chamber": "chamber",
-    "doc_class": "docClass",
-    "type": "type",
-    "number": "number",
-    "preferred_citation": "preferredCitation",
-    "jacket_id": "jacketId",
-    "event_id": "eventId",
-    "heading": "heading",
-    "part_number": "partNumber",
-    "volume_number": "volumeNumber",
-    "fiscalyear": "fiscalyear",
-    "other_hosting_org": "otherHostingOrg",
-}
+_TEXT_FIELDS: Final = (
+    "chamber",
+    "doc_class",
+    "type",
+    "number",
+    "preferred_citation",
+    "jacket_id",
+    "event_id",
+    "heading",
+    "part_number",
+    "volume_number",
+    "fiscalyear",
+    "other_hosting_org",
+)
 
 
 def record(item: ModsItem, archived: Archived, body: Body | None) -> ParsedRecord:
@@ -262,7 +262,7 @@ def _row(key: str, item: ModsItem) -> dict[str, Any]:
         "title": item.title,
         "congress": item.number("congress"),
         "session": item.number("session"),
-        **{column: item.field(field) for column, field in _TEXT_FIELDS.items()},
+        **item.texts(*_TEXT_FIELDS),
         "date_issued": item.date_issued,
         "held_date": None if _is_placeholder(item) or not days else days[0],
         "held_dates": days,

@@ -14,7 +14,7 @@ SENATE: Final = "U.S. Senate"
 CONGRESS: Final = "U.S. Congress"
 PAGES: Final = "https://www.congress.gov/bill"
 
-TYPES: Final = ("hr", "s", "hjres", "sjres", "hconres", "sconres", "hres", "sres")
+TYPES: Final = tuple(ABBREVIATIONS)
 
 _PAGE_NAMES: Final = {
     "hr": "house-bill",

@@ -20,6 +20,7 @@ from fonds.sources.bills.names import BillName, committee_ref
 from fonds.sources.bills.tables import bills
 from fonds.sources.formats import xml
 from fonds.sources.formats.congress import cbo_id, cite_bill, law_id, legislator_id, vote_id
+from fonds.sources.formats.fields import camel_case
 from fonds.sources.formats.gpo_files import govinfo_id
 from fonds.sources.formats.records import child_records
 
@@ -50,9 +51,9 @@ def every(element: Any, *paths: str) -> list[Any]:
     return next((elements for path in paths if (elements := element.findall(path))), [])
 
 
-def texts(element: Any, **paths: str) -> dict[str, str | None]:
-    """A row of texts, each from the element of that name."""
-    return {column: first(element, path) for column, path in paths.items()}
+def texts(element: Any, *columns: str) -> dict[str, str | None]:
+    """Columns with the texts of the elements of the same names in camel case."""
+    return {column: first(element, camel_case(column)) for column in columns}
 
 
 def day(value: str | None) -> str | None:
@@ -199,12 +200,12 @@ def summary_row(item: Any) -> Row:
     """One summary; its text is HTML."""
     return texts(
         item,
-        version_code="versionCode",
-        name="name",
-        action_date="actionDate",
-        action_desc="actionDesc",
-        update_date="updateDate",
-        last_summary_update_date="lastSummaryUpdateDate",
+        "version_code",
+        "name",
+        "action_date",
+        "action_desc",
+        "update_date",
+        "last_summary_update_date",
     ) | {"text": first(item, "text", "cdata/text", "cdata")}
 
 
@@ -222,14 +223,7 @@ def _person(item: Any) -> Row:
         "bioguide_id": bioguide,
         "legislator_ref": legislator_id(bioguide) if bioguide else None,
         "full_name": first(item, "fullName", "name"),
-        **texts(
-            item,
-            first_name="firstName",
-            middle_name="middleName",
-            last_name="lastName",
-            party="party",
-            state="state",
-        ),
+        **texts(item, "first_name", "middle_name", "last_name", "party", "state"),
         "district": number_at(item, "district"),
     }
 
@@ -254,14 +248,8 @@ def _cosponsor(item: Any) -> Row:
 
 def _action(item: Any) -> Row:
     return {
-        **texts(
-            item,
-            action_date="actionDate",
-            text="text",
-            type="type",
-            action_code="actionCode",
-            source_system_name="sourceSystem/name",
-        ),
+        **texts(item, "action_date", "text", "type", "action_code"),
+        "source_system_name": first(item, "sourceSystem/name"),
         "action_time": clock(first(item, "actionTime")),
         "source_system_code": number_at(item, "sourceSystem/code"),
         "committees": _codes(item),
@@ -284,9 +272,7 @@ def _votes(bill: Any) -> Iterator[Row]:
 
 
 def _vote(item: Any) -> Row:
-    row: Row = texts(
-        item, chamber="chamber", date="date", url="url", full_action_name="fullActionName"
-    )
+    row: Row = texts(item, "chamber", "date", "url", "full_action_name")
     numbers = {
         "congress": number_at(item, "congress"),
         "session_number": number_at(item, "sessionNumber"),
@@ -317,7 +303,7 @@ def _committee(item: Any, parent: str | None) -> Row:
     code = first(item, "systemCode")
     return {
         "committee_ref": committee_ref(code) if code else None,
-        **texts(item, system_code="systemCode", name="name", chamber="chamber", type="type"),
+        **texts(item, "system_code", "name", "chamber", "type"),
         "parent_system_code": parent,
         "activities": listed(item, "activities"),
     }
@@ -356,14 +342,14 @@ def _title(item: Any) -> Row:
     return {
         **texts(
             item,
-            title_type="titleType",
-            title="title",
-            chamber_code="chamberCode",
-            chamber_name="chamberName",
-            parent_title_type="parentTitleType",
-            bill_text_version_name="billTextVersionName",
-            bill_text_version_code="billTextVersionCode",
-            update_date="updateDate",
+            "title_type",
+            "title",
+            "chamber_code",
+            "chamber_name",
+            "parent_title_type",
+            "bill_text_version_name",
+            "bill_text_version_code",
+            "update_date",
         ),
         "title_type_code": number_at(item, "titleTypeCode"),
     }
@@ -430,13 +416,13 @@ def _amendment(item: Any) -> Row:
         "number": number_at(item, "number"),
         **texts(
             item,
-            type="type",
-            description="description",
-            purpose="purpose",
-            submitted_date="submittedDate",
-            proposed_date="proposedDate",
-            create_date="createDate",
-            update_date="updateDate",
+            "type",
+            "description",
+            "purpose",
+            "submitted_date",
+            "proposed_date",
+            "create_date",
+            "update_date",
         ),
         "sponsor_name": first(item, "sponsors/item/fullName", "sponsors/item/name"),
         "sponsor_ref": legislator_id(bioguide) if bioguide else None,
@@ -525,13 +511,7 @@ def _row(bill: Any, name: BillName) -> dict[str, Any]:
         "sponsor_ref": f"legislator:{sponsor}" if sponsor else None,
         **latest_action(bill),
         "constitutional_authority_statement_text": _without_tags(authority) if authority else None,
-        **texts(
-            bill,
-            origin_chamber="originChamber",
-            create_date="createDate",
-            update_date="updateDate",
-            update_date_including_text="updateDateIncludingText",
-        ),
+        **texts(bill, "origin_chamber", "create_date", "update_date", "update_date_including_text"),
         "version": bill.get("version"),
         "notes": [text for item in every(bill, "notes/item") if (text := first(item, "text"))]
         or None,

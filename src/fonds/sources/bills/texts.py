@@ -26,6 +26,7 @@ from fonds.sources.bills.status import NAME, day, every, first, is_law_text
 from fonds.sources.bills.tables import bill_text_versions
 from fonds.sources.formats import xml
 from fonds.sources.formats.congress import cite_bill_text
+from fonds.sources.formats.days import printed_day
 from fonds.sources.formats.gpo_files import is_error_page
 from fonds.sources.formats.html import parts_of
 from fonds.sources.formats.records import normalized_body
@@ -61,20 +62,6 @@ _TITLE: Final = re.compile(r"([0-9]{2,3})?\s*([A-Z]+)\s*([0-9]+)\s*([A-Z]+[0-9]?
 _NUMBERED: Final = re.compile(r"([A-Za-z. ]+?)\s*([0-9]+)")
 _ISO: Final = re.compile(r"([0-9]{4})-?([0-9]{2})-?([0-9]{2})")
 _DATE_IN_WORDS: Final = re.compile(r"([A-Z][a-z]+) ([0-9]{1,2})(?: \([^()]*\))?, ([0-9]{4})")
-_MONTHS: Final = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
 _STAGES: Final = ("bill-stage", "resolution-stage", "amend-stage")
 
 
@@ -173,16 +160,13 @@ def _day(element: Any) -> str | None:
 
 
 def _iso(text: str) -> str | None:
-    try:
-        if match := _ISO.match(text):
-            return date(int(match[1]), int(match[2]), int(match[3])).isoformat()
-        in_words = _DATE_IN_WORDS.search(text)
-        if in_words and in_words[1] in _MONTHS:
-            month = _MONTHS.index(in_words[1]) + 1
-            return date(int(in_words[3]), month, int(in_words[2])).isoformat()
-    except ValueError:
-        pass  # a day that no month has
-    return None
+    if match := _ISO.match(text):
+        day_stated = printed_day("-".join(match.groups()), "%Y-%m-%d")
+    elif match := _DATE_IN_WORDS.search(text):
+        day_stated = printed_day(" ".join(match.groups()), "%B %d %Y")
+    else:
+        return None
+    return day_stated.isoformat() if day_stated else None
 
 
 def _first(root: Any, *names: str) -> str | None:

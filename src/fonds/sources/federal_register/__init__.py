@@ -54,7 +54,7 @@ from fonds.sources.federal_register.entries import (
     read_together,
     record,
 )
-from fonds.sources.federal_register.tables import TABLES
+from fonds.sources.federal_register.tables import TABLES, fr_documents
 from fonds.sources.formats.days import day_in_washington, today
 
 API: Final = f"{SITE}/api/v1"
@@ -69,48 +69,10 @@ OVERLAP: Final = timedelta(days=7)
 FIRST_RUN: Final = timedelta(days=30)
 SATURDAY: Final = 5
 
+_LISTS: Final = ("agencies", "cfr_references", "docket_ids", "regulation_id_numbers", "topics")
 # All that describes a document and does not change with every reader: neither page_views nor
 # public_inspection_pdf_url, whose address carries the time it was made.
-FIELDS: Final = (
-    "abstract",
-    "action",
-    "agencies",
-    "body_html_url",
-    "cfr_references",
-    "citation",
-    "comment_url",
-    "comments_close_on",
-    "correction_of",
-    "dates",
-    "docket_ids",
-    "document_number",
-    "effective_on",
-    "end_page",
-    "executive_order_notes",
-    "executive_order_number",
-    "full_text_xml_url",
-    "html_url",
-    "json_url",
-    "mods_url",
-    "page_length",
-    "pdf_url",
-    "president",
-    "proclamation_number",
-    "publication_date",
-    "raw_text_url",
-    "regulation_id_numbers",
-    "regulations_dot_gov_url",
-    "significant",
-    "signing_date",
-    "start_page",
-    "subtype",
-    "title",
-    "toc_doc",
-    "toc_subject",
-    "topics",
-    "type",
-    "volume",
-)
+FIELDS: Final = tuple(sorted({*fr_documents.columns.keys(), *_LISTS} - {"id"}))
 _DETAILS: Final = frozenset({"citation", "full_text_xml_url"})
 
 

@@ -35,6 +35,12 @@ def distinct(records: Iterable[ParsedRecord]) -> Iterator[ParsedRecord]:
         yield record
 
 
+def camel_case(column: str) -> str:
+    """The name of a publisher's field in camel case: `docClass` for the column `doc_class`."""
+    first, *others = column.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
 def text(record: Mapping[str, Any], field: str) -> str | None:
     """A scalar field as text, or None where it is absent or blank."""
     value = record.get(field)

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict
 
 from fonds.errors import MalformedError, WrongContentError
 from fonds.sources.formats import fields, xml
-from fonds.sources.formats.congress import bill_id, committee_id, legislator_id
+from fonds.sources.formats.congress import ABBREVIATIONS, bill_id, committee_id, legislator_id
 from fonds.sources.formats.xml import text, texts, whole_text
 
 SITE: Final = "https://www.govinfo.gov"
@@ -35,9 +35,6 @@ _ID: Final = re.compile(r"[A-Z]+-[A-Za-z0-9._-]+")
 _FILE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DIGITS: Final = re.compile(r"[0-9]{1,9}")
 _CONSTITUENTS: Final = "relatedItem[@type='constituent']"
-_BILL_TYPES: Final = frozenset(
-    {"hr", "s", "hjres", "sjres", "hconres", "sconres", "hres", "sres"},
-)
 _OTHER_ROOTS: Final = {
     "mets": "a packaging list (METS), a companion of mods.xml",
     "premis": "preservation metadata (PREMIS), a companion of mods.xml",
@@ -115,7 +112,7 @@ class ModsBill(_Frozen):
     def reference(self) -> str | None:
         """`bill:119-hr-1`, where it is one that can be looked up."""
         kind = (self.type or "").lower()
-        if self.congress is None or self.number is None or kind not in _BILL_TYPES:
+        if self.congress is None or self.number is None or kind not in ABBREVIATIONS:
             return None
         return bill_id(self.congress, kind, self.number)
 
@@ -153,6 +150,10 @@ class ModsItem(_Frozen):
     def field(self, name: str) -> str | None:
         """The first value of a field."""
         return next(iter(self.fields.get(name, ())), None)
+
+    def texts(self, *columns: str) -> dict[str, str | None]:
+        """Columns with the fields of the same names in camel case."""
+        return {column: self.field(fields.camel_case(column)) for column in columns}
 
     def number(self, name: str) -> int | None:
         """The first value of a field as a whole number; None where it is none."""

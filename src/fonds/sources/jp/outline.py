@@ -27,23 +27,6 @@ _FIRST_WORD: Final = re.compile(r"[^（\s]+")
 # Numerals ---------------------------------------------------------------------------------
 
 
-def kanji_numeral(number: int) -> str:
-    """A number below a hundred million in words: 709 is 七百九, and 10000 is 一万."""
-    if not 0 <= number < _MYRIAD * _MYRIAD:
-        raise ValueError(f"{number} is not written in kanji here")
-    above, below = divmod(number, _MYRIAD)
-    words = f"{_below_a_myriad(above)}万" if above else ""
-    return words + _below_a_myriad(below) or "〇"
-
-
-def _below_a_myriad(number: int) -> str:
-    words = ""
-    for unit, value in _UNITS.items():
-        count, number = divmod(number, value)
-        words += (_DIGITS[count] if count > 1 else "") + (unit if count else "")
-    return words + (_DIGITS[number] if number else "")
-
-
 def arabic_numeral(words: str) -> int:
     """The number that kanji say, in words (七百九) or digit by digit (七〇九)."""
     if not _NUMERAL.fullmatch(words):

@@ -18,7 +18,7 @@ from fonds.errors import MalformedError
 from fonds.model import Archived, Document, ParsedRecord
 from fonds.sources.formats import xml
 from fonds.sources.formats.congress import bluebook_ordinal, legislator_id, read_bill_code, vote_id
-from fonds.sources.formats.days import WASHINGTON
+from fonds.sources.formats.days import WASHINGTON, printed_day
 from fonds.sources.formats.xml import required, required_whole, text, whole
 from fonds.sources.roll_call_votes import tables
 
@@ -53,12 +53,7 @@ _COUNTED: Final = {
     **dict.fromkeys(("present", "present, giving live pair"), "present"),
     "not voting": "not_voting",
 }
-_COUNT_NAMES: Final = {
-    "yea": "yea",
-    "nay": "nay",
-    "present": "present",
-    "not_voting": "not voting",
-}
+_COUNTS: Final = ("yea", "nay", "present", "not_voting")
 _SPACING: Final = re.compile(r"[\s.]")
 
 
@@ -159,7 +154,7 @@ def vote_address(chamber: str, session: VoteSession, number: int) -> str:
 def _status(vote: Vote) -> str:
     if vote.positions:
         return "recorded"
-    counted = sum(vote.row.get(name) or 0 for name in _COUNT_NAMES)
+    counted = sum(vote.row.get(name) or 0 for name in _COUNTS)
     if counted or any(total.get("votes") for total in vote.totals):
         raise MalformedError(f"{vote.id} counts votes, but names no member who cast one")
     return "vacated"
@@ -241,17 +236,9 @@ def _counts(vote: Vote, row: Row) -> str:
     candidates = [total for total in vote.totals if total["kind"] == "candidate"]
     if candidates:
         return ", ".join(f"{total['name']} {total['votes']}" for total in candidates)
-    counts = (f"{row[name]} {called}" for name, called in _COUNT_NAMES.items() if row[name])
-    return ", ".join(counts)
+    return ", ".join(f"{row[name]} {name.replace('_', ' ')}" for name in _COUNTS if row[name])
 
 
-_MONTHS: Final = {
-    name: number
-    for number, name in enumerate(
-        "jan feb mar apr may jun jul aug sep oct nov dec".split(),  # noqa: SIM905 — one line
-        1,
-    )
-}
 _HOUSE_DAY: Final = re.compile(r"(\d{1,2})-([A-Za-z]{3})[a-z]*(?:-(\d{4}))?")
 _SENATE_TIME: Final = re.compile(
     r"([A-Z][a-z]{2})[a-z]* (\d{1,2}), (\d{4})(?:, *(\d{1,2}):(\d\d) ([AP])M)?"
@@ -294,19 +281,19 @@ def days_of_session(days: list[str], year: int) -> list[date]:
     A session may end in the first days of the next January, and its votes stay in its list.
     """
     session_days: list[date] = []
-    for printed_day in days:
-        day = read_day(printed_day, year)
+    for listed_day in days:
+        day = read_day(listed_day, year)
         if session_days and session_days[-1].month > _JUNE and day.month == 1:
-            year, day = year + 1, read_day(printed_day, year + 1)
+            year, day = year + 1, read_day(listed_day, year + 1)
         session_days.append(day)
     return session_days
 
 
 def _day(year: int, month: str, day: int, text: str) -> date:
-    try:
-        return date(year, _MONTHS[month.lower()], day)
-    except (KeyError, ValueError) as error:
-        raise MalformedError(f"{text[:40]!r} is not a day of the calendar") from error
+    stated = printed_day(f"{day} {month} {year:04}", "%d %b %Y")
+    if stated is None:
+        raise MalformedError(f"{text[:40]!r} is not a day of the calendar")
+    return stated
 
 
 def _washington_time(day: date, hour: int, minute: int) -> datetime:
@@ -321,12 +308,7 @@ _SESSION: Final = re.compile(r"([12])(?:st|nd)?")
 _FRACTION: Final = re.compile(r"\d/\d")
 _BIOGUIDE: Final = re.compile(r"[A-Z]\d{6}")
 # The Clerk's totals, and their columns.
-_HOUSE_COUNTS: Final = {
-    "yea": "yea-total",
-    "nay": "nay-total",
-    "present": "present-total",
-    "not_voting": "not-voting-total",
-}
+_HOUSE_COUNTS: Final = {name: f"{name.replace('_', '-')}-total" for name in _COUNTS}
 _NO_VOTE: Final = {"Present": "present", "Not Voting": "not_voting"}
 
 
@@ -448,6 +430,12 @@ _AMENDMENT: Final = (
     "amendment_to_document_short_title",
     "amendment_purpose",
 )
+_SENATE_TEXTS: Final = (
+    "vote_question_text",
+    "vote_result_text",
+    "vote_title",
+    "majority_requirement",
+)
 # The Senate's counts; a count of none is left blank.
 _SENATE_COUNTS: Final = {"yea": "yeas", "nay": "nays", "present": "present", "not_voting": "absent"}
 
@@ -492,11 +480,8 @@ def read_matters(element: Any) -> list[Matter]:
 def _senate_description(root: Any, matters: Sequence[Matter]) -> Row:
     return {
         "vote_question": text(root, "question") or _shared(matters, "question"),
-        "vote_question_text": text(root, "vote_question_text"),
-        "majority_requirement": text(root, "majority_requirement"),
+        **{name: text(root, name) for name in _SENATE_TEXTS},
         "vote_result": text(root, "vote_result") or _shared(matters, "result"),
-        "vote_result_text": text(root, "vote_result_text"),
-        "vote_title": text(root, "vote_title"),
         "vote_desc": text(root, "vote_document_text"),
         "vote_correction": None,
         "amendment_author": None,
