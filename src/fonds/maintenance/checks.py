@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from threading import Thread
+from typing import Final, TypeVar
 from uuid import uuid4
 
 from sqlalchemy import Row, func, select
 
 from fonds import ids
 from fonds.embed.client import BREAKER_PREFIX, open_breakers
-from fonds.errors import SourceBusyError, UsageError
+from fonds.engine.opening import open_engine
+from fonds.errors import FondsError, SourceBusyError, UsageError
 from fonds.maintenance.findings import Finding, MaintenanceTarget, failure, ok, sized, warning
 from fonds.maintenance.metrics import run_statistics
 from fonds.maintenance.references import stale_files
@@ -44,18 +47,73 @@ MAX_COUNTED: Final = 5000
 """Objects below one prefix whose sizes are added; more are not counted."""
 
 
+DEADLINE_SECONDS: Final = 20.0
+"""Limit for a store or a cluster, which may accept a connection and never answer."""
+
+T = TypeVar("T")
+
+
+def _within_deadline(act: Callable[[], T]) -> T:
+    """The result of a function that may never return; TimeoutError after the deadline."""
+    outcome: Future[T] = Future()
+
+    def call() -> None:
+        try:
+            outcome.set_result(act())
+        except BaseException as error:  # noqa: BLE001 — raised again by the caller
+            outcome.set_exception(error)
+
+    # A daemon, so that the process can end while it hangs.
+    Thread(target=call, name="doctor", daemon=True).start()
+    return outcome.result(timeout=DEADLINE_SECONDS)
+
+
 def check_blobs(target: MaintenanceTarget) -> Iterator[Finding]:
-    """Check that a blob can be written, read and deleted."""
+    """Check that a blob can be written, read and deleted before a deadline."""
     key = f"doctor/{uuid4()}"
-    target.blobs.create(key, b"fonds")
-    same = target.blobs.get(key) == b"fonds"
-    target.blobs.delete(key)
+    steps: list[str] = []
+
+    def exchange() -> bool:
+        steps.append("written")
+        target.blobs.create(key, b"fonds")
+        steps.append("read")
+        same = target.blobs.get(key) == b"fonds"
+        steps.append("deleted")
+        target.blobs.delete(key)
+        return same
+
+    try:
+        same = _within_deadline(exchange)
+    except TimeoutError:
+        summary = f"no file could be {steps[-1]} within {DEADLINE_SECONDS:.0f} seconds"
+        advice = "the store hangs: see its log, its free space and its volumes, and the network"
+        yield failure("blobs", summary, advice)
+        return
     if same:
         yield ok("blobs", "a file was written, read and deleted")
     else:
         yield failure(
             "blobs", "a file was read with other bytes", "do not use this store; move the blobs"
         )
+
+
+def check_engine(target: MaintenanceTarget) -> Iterator[Finding]:
+    """Check that the engine exists and, if it is a cluster, that it can be joined."""
+    address = target.settings.engine
+
+    def count_workers() -> int:
+        with open_engine(address) as engine:
+            return engine.workers
+
+    try:
+        workers = _within_deadline(count_workers)
+    except TimeoutError:
+        summary = f"{address} did not answer within {DEADLINE_SECONDS:.0f} seconds"
+        yield failure("engine", summary, "see `ray status`, or set FONDS_ENGINE=local")
+    except (FondsError, OSError, RuntimeError) as error:  # of Ray: the versions differ
+        yield failure("engine", str(error), "correct FONDS_ENGINE, or `engine` in fonds.toml")
+    else:
+        yield ok("engine", f"{address}, {workers} processes")
 
 
 def check_disk(target: MaintenanceTarget) -> Iterator[Finding]:
@@ -307,8 +365,13 @@ def check_errors(target: MaintenanceTarget) -> Iterator[Finding]:
     with target.database.read() as connection:
         counted = connection.execute(query).all()
     counts = ", ".join(f"{source} {count:,}" for source, count in counted[:MAX_NAMES])
-    advice = "`fonds errors SOURCE` lists them; the next run retries them" if counted else ""
-    yield ok("errors", f"failed tasks: {counts}" if counted else "no failed tasks", advice)
+    if counted:
+        advice = (
+            "`fonds errors` lists them; the next run retries them, `fonds dismiss` forgets them"
+        )
+        yield warning("errors", f"failed tasks: {counts}", advice)
+    else:
+        yield ok("errors", "no failed tasks")
 
 
 def check_watermarks(target: MaintenanceTarget) -> Iterator[Finding]:

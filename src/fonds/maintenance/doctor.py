@@ -179,6 +179,7 @@ REST: Final[tuple[tuple[str, str, Check], ...]] = (
     ("work", "queues", checks.check_queues),
     ("work", "uploads", checks.check_uploads),
     ("work", "leases", checks.check_leases),
+    ("surroundings", "engine", checks.check_engine),
     ("surroundings", "sources", checks.check_sources),
     ("surroundings", "model", checks.check_model),
     ("surroundings", "programs", checks.check_programs),
@@ -210,14 +211,17 @@ def examine(settings: Settings, *, seams: Seams | None = None) -> Iterator[Findi
 
 
 def _run_checks(target: MaintenanceTarget) -> Iterator[Finding]:
-    is_readable = True
+    is_readable = has_blobs = True
     for group, name, check in STORES:
         for finding in _run_check(target, name, check):
             yield replace(finding, group=group)
             is_readable &= group != "database" or finding.status is not Health.FAIL
+            has_blobs &= name != "blobs" or finding.status is not Health.FAIL
         if not is_readable:
             return
     for group, name, check in REST:
+        if check is checks.check_use and not has_blobs:
+            continue  # it lists the store, which may hang
         for finding in _run_check(target, name, check):
             yield replace(finding, group=group)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
 import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event
 from typing import Any, Final
 from uuid import uuid4
 
@@ -17,6 +19,7 @@ from tests.support import servers
 from tests.support.uploads.statistics import job, user
 
 from fonds.embed.client import breaker_recorder
+from fonds.maintenance import checks
 from fonds.maintenance.doctor import examine
 from fonds.maintenance.findings import Finding, Health, sized
 from fonds.runs.locks import lock_source
@@ -165,14 +168,14 @@ def test_run_that_takes_suspiciously_long_is_named(settings: Settings) -> None:
     damage(settings, act)
 
 
-def test_failed_tasks_are_counted_by_source(settings: Settings) -> None:
+def test_failed_tasks_are_a_warning_and_counted_by_source(settings: Settings) -> None:
     run_id = a_run(settings, NOW)
     row = {"run_id": run_id, "source": "bills", "stage": "errored", "started_at": NOW}
     for key in ("a", "b"):
         add(settings, ingestion_tasks, task_key=key, **row)
     found = looked(settings)["errors"]
-    assert (found.status, found.found) == (Health.OK, "failed tasks: bills 2")
-    assert "fonds errors SOURCE" in found.advice
+    assert (found.status, found.found) == (Health.WARN, "failed tasks: bills 2")
+    assert "`fonds errors`" in found.advice
 
 
 def test_what_a_queue_gave_up_or_leaves_waiting_is_told(settings: Settings) -> None:
@@ -270,6 +273,47 @@ def test_blobs_that_cannot_be_written_fail_and_the_rest_is_looked_at(settings: S
     found = looked(settings)
     assert found["blobs"].status is Health.FAIL
     assert found["schema"].status is Health.OK
+
+
+def test_store_that_accepts_connections_and_never_answers_is_named_within_the_deadline(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "DEADLINE_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        options = f"endpoint={endpoint}&allow_http=true&region=x&skip_signature=true"
+        found = looked(replace(settings, blobs=f"s3://bucket?{options}"))
+    assert found["blobs"].status is Health.FAIL
+    assert found["blobs"].found.startswith("no file could be written within ")
+    assert "the store hangs" in found["blobs"].advice
+    assert found["schema"].status is Health.OK
+    assert "disk use" not in found
+
+
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [("kubernetes", "'kubernetes' is not one of: local, ray"), ("ray:127.0.0.1:1", "ray")],
+)
+def test_engine_that_does_not_exist_or_answer_fails(
+    settings: Settings, engine: str, words: str
+) -> None:
+    found = looked(replace(settings, engine=engine))["engine"]
+    assert found.status is Health.FAIL
+    assert words in found.found.lower()
+    assert "FONDS_ENGINE" in found.advice
+
+
+def test_cluster_that_hangs_is_named_within_the_deadline(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "DEADLINE_SECONDS", 0.1)
+    released = Event()
+    monkeypatch.setattr(checks, "open_engine", lambda _address: released.wait(30))
+    try:
+        found = looked(settings)["engine"]
+    finally:
+        released.set()
+    assert (found.status, found.found[:20]) == (Health.FAIL, "local did not answer")
 
 
 def test_model_without_its_key_and_website_without_a_browser_are_told(settings: Settings) -> None:
