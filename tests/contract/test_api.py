@@ -20,8 +20,8 @@ from tests.support.libraries.uploads import TEXT, upload_library, work
 from tests.unit.api.calling import BASE, Api, api_of, claim, events_in, refusal
 
 from fonds.library import Library
+from fonds.schema import HEAD
 from fonds.seams import Seams
-from fonds.stores.revisions import HEAD
 from fonds.stores.tables import idempotency_keys, upload_jobs
 from fonds.testing import ManualClock
 from fonds.uploads.intake import expire_uploads

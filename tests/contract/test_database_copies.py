@@ -21,9 +21,9 @@ from tests.support.libraries.every_table import crowd, odd_values, rows
 from fonds.errors import SchemaError, StoreError, UsageError
 from fonds.exchange.database_copy import Copied, copy, database_address
 from fonds.library import Library, open_library
+from fonds.schema import current_version
 from fonds.seams import Seams
 from fonds.stores.database import Database, open_database
-from fonds.stores.revisions import current_version
 from fonds.stores.tables import documents, ingestion_logs, metadata, upload_jobs
 from fonds.testing import Saboteur
 

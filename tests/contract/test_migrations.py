@@ -21,16 +21,18 @@ from fonds.errors import SchemaError
 from fonds.runs import state as runs
 from fonds.schema import (
     BETWEEN,
+    HEAD,
+    MIGRATIONS,
+    alembic_config,
     create,
+    current_version,
     ensure_plugin_tables,
     require_current,
     upgrade,
     upgrade_within,
 )
 from fonds.seams import Seams
-from fonds.stores import revisions
 from fonds.stores.database import Database, open_database
-from fonds.stores.revisions import HEAD, MIGRATIONS, alembic_config, current_version
 from fonds.stores.tables import RUN_STATUSES, UPLOAD_STATUSES, metadata
 from fonds.testing import FakeSource
 from fonds.uploads import states as uploads
@@ -87,8 +89,7 @@ def add_revision(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[s
         shutil.copytree(str(MIGRATIONS), migrations)
         source = NEXT.format(head=HEAD, then=then)
         (migrations / "versions" / "9000_next.py").write_text(source)
-        monkeypatch.setattr(revisions, "MIGRATIONS", migrations)
-        monkeypatch.setattr(revisions, "HEAD", "9000")
+        monkeypatch.setattr(schema, "MIGRATIONS", migrations)
         monkeypatch.setattr(schema, "HEAD", "9000")
 
     return add

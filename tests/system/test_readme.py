@@ -30,7 +30,7 @@ from tests.support.libraries.demo import FONDS, copy_demo_library
 from fonds.demo.bundle import StaticFiles, bundled_sites
 from fonds.demo.http import Handler
 from fonds.demo.server import DemoUpstream
-from fonds.stores.revisions import HEAD
+from fonds.schema import HEAD
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
@@ -253,7 +253,7 @@ def test_source_is_added_with_a_module_its_tests_and_one_command(page: str, read
         "docs/reference/sources.md",
         "docs/reference/tables.md",
         f"src/fonds/stores/migrations/versions/{int(HEAD) + 1:04d}_add_harbour_notices.py",
-        "src/fonds/stores/revisions.py",
+        "src/fonds/schema.py",
         "tests/public_surface.json",
     }
 

@@ -18,8 +18,7 @@ from fonds.api.schemas import OPTIONAL_BEARER, HealthResponse, problems
 from fonds.catalog.codes import Code, codes
 from fonds.maintenance.metrics import CONTENT_TYPE, render
 from fonds.runs.overview import LoadedSource, loaded_sources
-from fonds.schema import require_current
-from fonds.stores.revisions import current_version
+from fonds.schema import current_version, require_current
 
 TIMEOUT_SECONDS: Final = 5
 

@@ -1,4 +1,4 @@
-"""Citations found in texts, and the form in which they are compared with names of documents.
+"""Citations found in texts, the form in which they are compared with names, and printed dates.
 
 The form has no periods, section signs and editors' habits, so that `42 U.S.C. § 1396a` and
 `42 USC 1396a` are the same text. Forms of different kinds never coincide.
@@ -17,6 +17,21 @@ _MAX_NAME_LENGTH: Final = 80
 FIRST_CONGRESS: Final = 1789
 _SESSION_BEGINS: Final = (1, 3)
 """Month and day since the Twentieth Amendment."""
+# The Bluebook's table T12: the short months are never cut, and September has four letters.
+_MONTHS: Final = (
+    "Jan.",
+    "Feb.",
+    "Mar.",
+    "Apr.",
+    "May",
+    "June",
+    "July",
+    "Aug.",
+    "Sept.",
+    "Oct.",
+    "Nov.",
+    "Dec.",
+)
 
 
 def may_be_citation(name: str) -> bool:
@@ -149,3 +164,14 @@ def match_at(
     """The citation in `text[start:end]`."""
     spot = pinpoint.strip(" ,") if pinpoint else None
     return CitationMatch(start, end, text[start:end], kind, target, spot or None)
+
+
+def bluebook_date(day: date) -> str:
+    """`Mar. 4, 2026`."""
+    return f"{_MONTHS[day.month - 1]} {day.day}, {day.year}"
+
+
+def bluebook_month(day: date) -> str:
+    """`Mar. 2026`."""
+    month, _, year = bluebook_date(day).split()
+    return f"{month} {year}"

@@ -24,10 +24,9 @@ from fonds.exchange.export import export
 from fonds.exchange.snapshot import display_address
 from fonds.library import Library
 from fonds.runs.state import RunReport, RunRequest
-from fonds.schema import upgrade
+from fonds.schema import HEAD, current_version, upgrade
 from fonds.search.filters import require_source
 from fonds.stores.blobs import open_blobs
-from fonds.stores.revisions import HEAD, current_version
 from fonds.stores.tables import document_chunk_buffer, documents
 
 _DATABASES: Final = "the home of a library, an SQLite file, or postgresql://…"

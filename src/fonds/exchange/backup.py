@@ -10,10 +10,10 @@ from typing import Any, Final
 import pysqlite3.dbapi2 as sqlite
 
 from fonds.errors import StoreError, UsageError
+from fonds.schema import current_version, require_upgradable
 from fonds.seams import Seams
 from fonds.stores.database import Database
 from fonds.stores.folder import sync_path
-from fonds.stores.revisions import current_version, require_upgradable
 
 _PARTIAL: Final = ".partial"
 

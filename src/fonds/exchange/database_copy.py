@@ -25,7 +25,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from fonds.errors import SchemaError, StoreError, UsageError
 from fonds.exchange.snapshot import Snapshot, display_address, snapshot
-from fonds.schema import upgrade_within
+from fonds.schema import HEAD, current_version, mismatch, upgrade_within, version_of
 from fonds.seams import Seams
 from fonds.settings import read_settings
 from fonds.sites.tables import websites
@@ -34,7 +34,6 @@ from fonds.stores.columns import format_timestamp
 from fonds.stores.database import Database, insert_many, open_database
 from fonds.stores.folder import sync_path
 from fonds.stores.passages import index_entry
-from fonds.stores.revisions import HEAD, current_version, mismatch, version_of
 from fonds.stores.sqlite import batched
 from fonds.stores.tables import document_chunk_buffer, document_vector_buffer, documents, metadata
 from fonds.stores.vectors import Generation, generations

@@ -23,11 +23,11 @@ from fonds.maintenance.findings import (
     ok,
     warning,
 )
+from fonds.schema import HEAD, advice, current_version
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.stores.blobs import open_blobs
 from fonds.stores.database import open_database
-from fonds.stores.revisions import HEAD, advice, current_version
 from fonds.stores.tables import document_chunk_buffer, ingestion_logs, ingestion_runs, upload_jobs
 
 MAX_READ_SECONDS: Final = 20.0

@@ -46,9 +46,8 @@ from fonds.mcp.schemas import (
 )
 from fonds.mcp.tools import Tools
 from fonds.results import ChunkLocator, QuoteCheck, Resolution
-from fonds.schema import require_current
+from fonds.schema import current_version, require_current
 from fonds.settings import Settings
-from fonds.stores.revisions import current_version
 
 
 @singledispatch

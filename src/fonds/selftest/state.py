@@ -17,12 +17,12 @@ from fonds.maintenance.doctor import examine
 from fonds.maintenance.findings import Health
 from fonds.maintenance.references import references
 from fonds.runs.state import RunStatus
+from fonds.schema import current_version
 from fonds.selftest.scenario import INDEX, OUTPUT, crawl_metadata
 from fonds.shards.index import open_index
 from fonds.shards.verify import verify
 from fonds.sources.registry import builtin_sources
 from fonds.stores.columns import Timestamp
-from fonds.stores.revisions import current_version
 from fonds.stores.tables import (
     document_chunk_buffer,
     documents,

@@ -28,7 +28,7 @@ from typing import Any, Final
 from sqlalchemy import Column, Index, Integer, Table, Text
 
 from fonds import ids
-from fonds.citations.bluebook import bluebook_month
+from fonds.citations.forms import bluebook_month
 from fonds.errors import MalformedError, NotFoundError, SuspiciousYieldError, WrongContentError
 from fonds.model import (
     Archived,

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from sqlalchemy import Column, Index, Integer, Table, Text
 
-from fonds.citations.bluebook import bluebook_date
+from fonds.citations.forms import bluebook_date
 from fonds.errors import SuspiciousYieldError, WrongContentError
 from fonds.model import Archived, Body, Document, FetchTask, ParsedRecord, Raw
 from fonds.sources.base import Ask, Expected, Rate, SourceInfo

@@ -24,7 +24,7 @@ from typing import Any, Final
 from sqlalchemy import Column, Index, Table, Text
 
 from fonds import ids
-from fonds.citations.bluebook import bluebook_month
+from fonds.citations.forms import bluebook_month
 from fonds.errors import SuspiciousYieldError, WrongContentError
 from fonds.model import (
     Archived,

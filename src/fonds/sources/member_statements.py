@@ -30,7 +30,7 @@ from urllib.parse import urldefrag
 from sqlalchemy import Boolean, Column, Index, Integer, Table, Text
 
 from fonds import ids
-from fonds.citations.bluebook import bluebook_date
+from fonds.citations.forms import bluebook_date
 from fonds.errors import MalformedError, SuspiciousYieldError, WrongContentError
 from fonds.model import (
     Archived,

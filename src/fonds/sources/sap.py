@@ -29,7 +29,7 @@ from urllib.parse import quote
 from sqlalchemy import Column, Index, Integer, Table, Text
 
 from fonds import ids
-from fonds.citations.bluebook import bluebook_date
+from fonds.citations.forms import bluebook_date
 from fonds.errors import MalformedError, SuspiciousYieldError, WrongContentError
 from fonds.model import (
     Archived,

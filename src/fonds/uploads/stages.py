@@ -15,7 +15,7 @@ from typing import Final
 from sqlalchemy import Connection, bindparam, select
 
 from fonds import ids
-from fonds.citations.bluebook import bluebook_date
+from fonds.citations.forms import bluebook_date
 from fonds.context import Context
 from fonds.errors import GateError, StoreError
 from fonds.model import Archived, Body, Document, NormalizedBody

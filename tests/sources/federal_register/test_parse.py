@@ -17,7 +17,7 @@ from tests.sources.federal_register.upstream import (
 )
 from tests.sources.golden import assert_golden, json_lines
 
-from fonds.citations.bluebook import bluebook_date
+from fonds.citations.forms import bluebook_date
 from fonds.errors import DuplicateKeyError, MalformedError, ParseError, WrongContentError
 from fonds.model import FetchTask, Part
 from fonds.normalize.fr import FrXml

@@ -14,10 +14,9 @@ from sqlalchemy import func, select, text
 
 from fonds.errors import SchemaError, StoreError, UsageError
 from fonds.exchange.backup import back_up, restore
-from fonds.schema import upgrade
+from fonds.schema import HEAD, current_version, upgrade
 from fonds.seams import Seams
 from fonds.stores.database import Database, insert_many, open_database
-from fonds.stores.revisions import HEAD, current_version
 from fonds.stores.tables import embedding_models as models
 
 SEAMS = Seams()

@@ -12,9 +12,9 @@ from typing import Final
 import pytest
 from sqlalchemy import Column, Table, Text
 
-from fonds.stores import revisions
+from fonds import schema
+from fonds.schema import HEAD
 from fonds.stores.columns import Identity, Timestamp
-from fonds.stores.revisions import HEAD
 from fonds.stores.tables import metadata
 
 SCRIPT: Final = Path(__file__).resolve().parents[3] / "scripts" / "make-migration"
@@ -24,11 +24,11 @@ NEXT: Final = f"{int(HEAD) + 1:04d}"
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the module that names the newest revision, and of the revisions."""
-    module = tmp_path / "revisions.py"
-    shutil.copyfile(revisions.__file__, module)
-    shutil.copytree(str(revisions.MIGRATIONS), tmp_path / "migrations")
-    monkeypatch.setattr(revisions, "__file__", str(module))
-    monkeypatch.setattr(revisions, "MIGRATIONS", tmp_path / "migrations")
+    module = tmp_path / "schema.py"
+    shutil.copyfile(schema.__file__, module)
+    shutil.copytree(str(schema.MIGRATIONS), tmp_path / "migrations")
+    monkeypatch.setattr(schema, "__file__", str(module))
+    monkeypatch.setattr(schema, "MIGRATIONS", tmp_path / "migrations")
     return tmp_path
 
 
@@ -61,7 +61,7 @@ def test_revision_makes_what_is_declared_and_becomes_the_newest(
     ):
         assert line in source
     assert source.count("op.create_table(") == 1
-    assert f'HEAD: Final = "{NEXT}"' in (folder / "revisions.py").read_text("utf-8")
+    assert f'HEAD: Final = "{NEXT}"' in (folder / "schema.py").read_text("utf-8")
 
 
 def test_no_revision_is_written_where_declarations_and_revisions_agree(
@@ -71,5 +71,5 @@ def test_no_revision_is_written_where_declarations_and_revisions_agree(
     monkeypatch.setattr(sys, "argv", [str(SCRIPT), "Change nothing"])
     runpy.run_path(str(SCRIPT), run_name="__main__")
     assert sorted(path.name for path in (folder / "migrations" / "versions").glob("*.py")) == before
-    assert f'HEAD: Final = "{HEAD}"' in (folder / "revisions.py").read_text("utf-8")
+    assert f'HEAD: Final = "{HEAD}"' in (folder / "schema.py").read_text("utf-8")
     assert "no revision is written" in capsys.readouterr().out

@@ -33,7 +33,7 @@ from typing import Any, Final
 from sqlalchemy import Boolean, Column, Index, Integer, Table, Text
 
 from fonds import ids
-from fonds.citations.bluebook import bluebook_date
+from fonds.citations.forms import bluebook_date
 from fonds.errors import SuspiciousYieldError, WrongContentError
 from fonds.model import (
     Archived,

@@ -14,7 +14,7 @@ from datetime import date, datetime
 from typing import Any, Final
 
 from fonds import ids
-from fonds.citations.bluebook import bluebook_date
+from fonds.citations.forms import bluebook_date
 from fonds.errors import DuplicateKeyError, MalformedError, WrongContentError
 from fonds.model import Archived, Body, Document, NormalizedBody, PageMark, ParsedRecord, RawPart
 from fonds.normalize.fr import DOCUMENTS, FrXml, document_number, element_to_markdown, read_xml

@@ -30,7 +30,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from fonds import ids
-from fonds.citations.bluebook import bluebook_date
+from fonds.citations.forms import bluebook_date
 from fonds.errors import (
     MalformedError,
     MissingKeyError,

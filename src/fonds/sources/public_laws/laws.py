@@ -20,7 +20,7 @@ from typing import Any, Final
 from lxml import etree
 from sqlalchemy import Boolean, Column, Index, Integer, Table, Text
 
-from fonds.citations.bluebook import bluebook_date
+from fonds.citations.forms import bluebook_date
 from fonds.errors import MalformedError, WrongContentError
 from fonds.model import Body, Document, ParsedRecord, RawPart
 from fonds.normalize.uslm import Uslm

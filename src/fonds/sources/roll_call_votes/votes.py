@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from sqlalchemy import Table
 
-from fonds.citations.bluebook import bluebook_date
+from fonds.citations.forms import bluebook_date
 from fonds.errors import MalformedError
 from fonds.model import Archived, Document, ParsedRecord
 from fonds.sources.formats import xml

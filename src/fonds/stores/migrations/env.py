@@ -1,4 +1,4 @@
-"""Alembic's entry: always on a connection handed in by `stores.revisions`."""
+"""Alembic's entry: always on a connection handed in by `fonds.schema`."""
 
 from alembic import context
 
