@@ -68,11 +68,7 @@ _GROUPS: Final = {
     "Operate": (
         ("status", "status", "Show the state of each source."),
         ("logs", "status", "Show the log of a run."),
-        (
-            "errors",
-            "status",
-            "List the failed tasks of a source, or of all; the next run retries them.",
-        ),
+        ("errors", "status", "List failed tasks, which the next run retries."),
         ("dismiss", "status", "Stop retrying failed tasks and forget them."),
         ("audit", "status", "Compare a publisher's list with the library; exit 3 if short."),
         ("schedule", "status", "Show when each source runs (America/New_York)."),

@@ -132,7 +132,7 @@ def errors(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """List the failed tasks of a source, or of all; the next run retries them.
+    """List failed tasks, which the next run retries.
 
     \b
     Examples: fonds errors

@@ -9,6 +9,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
 from fonds.runs import schedule
 from fonds.runs.schedule import serve_schedule
+from fonds.runs.state import RunReport
 
 
 def test_citations_are_looked_for_every_hour_at_ten_to(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,7 +22,10 @@ def test_citations_are_looked_for_every_hour_at_ten_to(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(schedule, "AsyncIOScheduler", Observed)
 
-    async def nothing(*_: object) -> None:
+    async def run(source: str) -> RunReport:
+        raise AssertionError(source)
+
+    async def tidy() -> None:
         return
 
     async def main() -> None:
@@ -30,7 +34,7 @@ def test_citations_are_looked_for_every_hour_at_ten_to(monkeypatch: pytest.Monke
         async def cite() -> None:
             cited.set()
 
-        serving = asyncio.create_task(serve_schedule([], nothing, nothing, stop, follow_up=cite))
+        serving = asyncio.create_task(serve_schedule([], run, tidy, stop, follow_up=cite))
         await asyncio.sleep(0)
         job = started[0].get_job("follow-up")
         due = job.trigger.get_next_fire_time(None, datetime(2026, 3, 6, 22, 51, tzinfo=UTC))
