@@ -156,6 +156,11 @@ class Settings:
     public_url: str = _setting(
         "", lambda text: text.rstrip("/"), "Address at which clients reach `fonds serve`."
     )
+    trusted_proxies: tuple[str, ...] = _setting(
+        (),
+        _list,
+        "Addresses and networks of proxies whose X-Forwarded-For or Forwarded is trusted.",
+    )
     token: str = _setting(
         "", str, "Token of `fonds upload` and `fonds jobs`, from `fonds token create`.", secret=True
     )

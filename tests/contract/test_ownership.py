@@ -364,7 +364,9 @@ def route_face(world: World) -> Ask:
         headers = {"Authorization": f"Bearer {viewer.token}"} if viewer.token else {}
         # Where others are served too searches are counted, and here are many.
         app = make_app(world.library, is_exposed=False)
-        with TestClient(app, headers=headers) as client:
+        with TestClient(
+            app, base_url="http://127.0.0.1", headers=headers, client=("127.0.0.1", 50_000)
+        ) as client:
             for name in names:
                 for route, addresses in ROUTES.items():
                     for address in addresses:

@@ -40,7 +40,12 @@ def walk(
     """What was asked about, on which page, and everything that the page shows."""
     # Where others are served too searches are counted, and here are many.
     site = make_site(library, is_exposed=False)
-    with TestClient(site, headers={"accept": "text/html"}) as client:
+    with TestClient(
+        site,
+        base_url="http://127.0.0.1",
+        headers={"accept": "text/html"},
+        client=("127.0.0.1", 50_000),
+    ) as client:
         if token:
             log_in(client, token)
         for name in names:

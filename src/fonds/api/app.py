@@ -18,6 +18,7 @@ from fonds.api import (
     problems,
     uploads,
 )
+from fonds.api.clients import ClientAddresses, parse_networks
 from fonds.api.dependencies import AppState, make_rate_limiters
 from fonds.api.middleware import MetricsMiddleware, ResponseGuard
 from fonds.api.problems import ErrorRenderer
@@ -77,6 +78,7 @@ def make_app(
         context=library.context,
         signer=Signer(secret),
         sessions=Sessions(secret, is_secure=library.settings.public_url.startswith("https:")),
+        addresses=ClientAddresses(parse_networks(library.settings.trusted_proxies)),
         is_exposed=is_exposed,
         needs_login=needs_login,
     )

@@ -16,6 +16,7 @@ from uuid import UUID
 from fastapi import Request
 from sqlalchemy import Connection
 
+from fonds.api.clients import ClientAddresses, parse_address, proxy_trace
 from fonds.api.middleware import RequestMetrics
 from fonds.api.problems import ProblemError
 from fonds.api.sessions import Sessions
@@ -57,6 +58,7 @@ class AppState:
     context: Context
     signer: Signer
     sessions: Sessions
+    addresses: ClientAddresses
     is_exposed: bool
     """Whether other machines can reach the server."""
     needs_login: bool = False
@@ -129,10 +131,13 @@ class AppState:
         return Caller(user_id=user_id, user_name=LOCAL, scope="admin", token_id=NIL_ID)
 
     def is_local(self, request: Request) -> bool:
-        """Whether the request comes from this machine, and not through another host name."""
+        """Whether the request comes from this machine, directly and by a name of this machine."""
+        if self.is_exposed or request.client is None or proxy_trace(request) is not None:
+            return False
+        peer = parse_address(request.client.host)
         host = request.headers.get("host", "")
         name = urlsplit(f"//{host}").hostname if _HOST.fullmatch(host) else None
-        return not self.is_exposed and name is not None and is_loopback(name)
+        return peer is not None and peer.is_loopback and name is not None and is_loopback(name)
 
     def address(self, request: Request, path: str) -> str:
         """The absolute address of a path of this server, as the client reaches it."""
@@ -165,6 +170,11 @@ def app_state(request: Request) -> AppState:
     """The shared state of the application that serves a request."""
     state: AppState = request.app.state.shared
     return state
+
+
+def client_address(request: Request) -> str:
+    """The address by which limits count the client: its own, also behind a trusted proxy."""
+    return app_state(request).addresses.of(request)
 
 
 def is_same_origin(request: Request) -> bool:
@@ -233,13 +243,12 @@ class RateLimiter:
 def limit_rate(request: Request, action: str) -> None:
     """Raise 429 for a client with too many requests.
 
-    Logins are limited everywhere, to prevent guessing; other requests only on exposed servers.
+    Logins are limited everywhere, to prevent guessing; other requests unless they are local.
     """
-    app = app_state(request)
-    if action != "login" and not app.is_exposed:
+    if action != "login" and app_state(request).is_local(request):
         return
     limiters: dict[str, RateLimiter] = request.app.state.rate_limiters
-    wait = limiters[action].acquire(request.client.host if request.client else "")
+    wait = limiters[action].acquire(client_address(request))
     if wait:
         raise ProblemError(
             HTTPStatus.TOO_MANY_REQUESTS,

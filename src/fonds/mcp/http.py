@@ -130,6 +130,7 @@ async def serve(app: ASGIApp, listening: socket.socket) -> None:
         access_log=False,
         ws="none",
         server_header=False,
+        proxy_headers=False,  # uvicorn would trust every process of this machine
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
     server = _GracefulServer(config)

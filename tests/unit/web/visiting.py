@@ -16,6 +16,7 @@ from fonds.web.site import make_site
 
 HERE: Final = "http://127.0.0.1"
 ELSEWHERE: Final = "http://fonds.test"
+STRANGER: Final = "203.0.113.5"
 PAGE: Final = {"accept": "text/html"}
 
 _KEY: Final = re.compile(r'name="form_key" value="([^"]+)"')
@@ -59,10 +60,16 @@ class Visit:
 
 @contextmanager
 def visiting(
-    library: Library, *, is_exposed: bool = False, base: str = "", needs_login: bool = False
+    library: Library,
+    *,
+    is_exposed: bool = False,
+    base: str = "",
+    needs_login: bool = False,
+    peer: str = "",
 ) -> Iterator[Visit]:
     """A browser at a site: on the same machine, or `is_exposed` and anywhere."""
     app = make_site(library, is_exposed=is_exposed, needs_login=needs_login)
     base = base or (ELSEWHERE if is_exposed else HERE)
-    with TestClient(app, base_url=base, follow_redirects=False) as client:
+    peer = peer or (STRANGER if is_exposed else "127.0.0.1")
+    with TestClient(app, base_url=base, follow_redirects=False, client=(peer, 50_000)) as client:
         yield Visit(library, client)
