@@ -267,7 +267,9 @@ def test_webhook_that_is_not_believed_is_refused_by_name(
 
 def test_webhook_is_not_read_beyond_its_limit(api: Api) -> None:
     body = b"x" * (4 * 1024 * 1024 + 1)
-    answer = api.post("/webhooks/llamaparse", by={}, content=iter([body[:-1], body[-1:]]))
+    signed = sign("msg-1", api.library.seams.clock.now(), body, [SECRET])
+    content = iter([body[:-1], body[-1:]])
+    answer = api.post("/webhooks/llamaparse", by={}, headers=signed, content=content)
     assert refusal(answer) == (413, "too-large")
 
 

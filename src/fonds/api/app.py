@@ -24,6 +24,7 @@ from fonds.api.middleware import MetricsMiddleware, ResponseGuard
 from fonds.api.problems import ErrorRenderer
 from fonds.api.schemas import FieldError, Problem
 from fonds.api.sessions import Sessions
+from fonds.api.spools import make_spool_slots
 from fonds.library import Library
 from fonds.uploads.signing import Signer, server_secret
 
@@ -83,6 +84,7 @@ def make_app(
         needs_login=needs_login,
     )
     app.state.rate_limiters = make_rate_limiters(library.seams.clock)
+    app.state.spool_slots = make_spool_slots()
     problems.install(app, render_error)
     app.add_middleware(ResponseGuard)
     app.add_middleware(

@@ -236,6 +236,7 @@ _DESCRIPTIONS: Final = {
     401: "The token is missing, wrong, revoked or expired.",
     403: "The token, or the signature of the address, does not allow this.",
     404: "It does not exist, or you may not see it.",
+    408: "The body did not arrive in time.",
     409: "The current state does not allow this.",
     413: "Too many bytes.",
     416: "The range is outside the file.",

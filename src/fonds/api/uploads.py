@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final
 from urllib.parse import quote
@@ -16,14 +14,12 @@ import anyio.to_thread
 from fastapi import APIRouter, Query, Request
 from fastapi import Path as PathParameter
 from sqlalchemy import select
-from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from fonds import ids
 from fonds.api.dependencies import AppState, app_state, unknown_job
 from fonds.api.idempotency import Key, StoredResponse, once, respond
 from fonds.api.jobs import job_json
-from fonds.api.middleware import refuse_beyond
 from fonds.api.problems import ProblemError
 from fonds.api.schemas import (
     BEARER,
@@ -38,6 +34,7 @@ from fonds.api.schemas import (
     problems,
     schema_of,
 )
+from fonds.api.spools import CHUNK_BYTES, spooled
 from fonds.errors import BlobMissingError
 from fonds.stores.blobs import Blobs, Method, read_reference
 from fonds.stores.tables import upload_jobs
@@ -46,53 +43,7 @@ from fonds.uploads.intake import UploadRequest, begin_upload, complete_upload, s
 from fonds.uploads.jobs import Job, job_of
 from fonds.uploads.states import JobStatus
 from fonds.uploads.users import Caller
-from fonds.uploads.webhook import Effect, receive_webhook
-
-CHUNK_BYTES: Final = 1 << 20
-"""Bytes per read or write."""
-
-
-@asynccontextmanager
-async def spooled(request: Request, folder: Path, max_bytes: int) -> AsyncIterator[Path]:
-    """The body of a request in a temporary file; 413 if it is too large."""
-    header = request.headers.get("content-length", "")
-    if header.isascii() and header.isdigit():
-        refuse_beyond(max_bytes, int(header[:18]))
-    file = await anyio.to_thread.run_sync(_open, folder)
-    try:
-        await _write_body(request, file, max_bytes)
-        yield Path(file.name)
-    finally:
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(file.close)
-
-
-def _open(folder: Path) -> Any:
-    folder.mkdir(parents=True, exist_ok=True)
-    return tempfile.NamedTemporaryFile(dir=folder)
-
-
-async def _write_body(request: Request, file: Any, max_bytes: int) -> None:
-    size, buffer = 0, bytearray()
-    try:
-        async for chunk in request.stream():
-            size += len(chunk)
-            refuse_beyond(max_bytes, size)
-            buffer += chunk
-            if len(buffer) >= CHUNK_BYTES:
-                await anyio.to_thread.run_sync(file.write, bytes(buffer))
-                buffer.clear()
-    except ClientDisconnect:
-        raise ProblemError(
-            400, "cut-short", "the connection closed before the whole body arrived"
-        ) from None
-    await anyio.to_thread.run_sync(_write_rest, file, bytes(buffer))
-
-
-def _write_rest(file: Any, rest: bytes) -> None:
-    file.write(rest)
-    file.flush()
-
+from fonds.uploads.webhook import Effect, check_headers, receive_webhook
 
 MAX_WEBHOOK_BYTES: Final = 64 * 1024 * 1024
 _WEBHOOK_CONCURRENCY: Final = 2
@@ -160,17 +111,24 @@ def complete(request: Request, document_id: UploadId, idempotency_key: Key = Non
 @router.post(
     "/webhooks/llamaparse",
     openapi_extra=schema_of(Payload),
-    responses={200: {"model": WebhookResponse}, **problems(400, 401, 404, 409, 413, 422, 503)},
+    responses={200: {"model": WebhookResponse}, **problems(400, 401, 404, 408, 409, 413, 422, 503)},
 )
 async def webhook(request: Request) -> JSONResponse:
     """Receive the result of the external parser; it must be signed, recent and not a replay."""
     app = app_state(request)
     settings = app.library.settings
-    max_bytes = min(MAX_WEBHOOK_BYTES, settings.max_file_mib * 1024 * 1024)
-    async with spooled(request, settings.home / "tmp", max_bytes) as path, _webhook_slots(request):
-        headers = [
-            (name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw
-        ]
+    headers = [
+        (name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw
+    ]
+    check_headers(headers, settings.webhook_secrets)
+    spool = spooled(
+        request,
+        "webhook",
+        sender="",
+        folder=settings.home / "tmp",
+        max_bytes=min(MAX_WEBHOOK_BYTES, settings.max_file_mib * 1024 * 1024),
+    )
+    async with spool as path, _webhook_slots(request):
         effect = await anyio.to_thread.run_sync(_receive, app, headers, path)
     return JSONResponse({"effect": effect})
 
@@ -244,7 +202,7 @@ files_router: Final = APIRouter(tags=["files"])
     status_code=204,
     responses={
         204: {"description": "The file is stored; complete the upload."},
-        **problems(400, 403, 404, 409, 413, 422, 503),
+        **problems(400, 403, 404, 408, 409, 413, 422, 503),
     },
     openapi_extra={
         "requestBody": {"content": {_UNKNOWN: {"schema": {"type": "string", "format": "binary"}}}}
@@ -257,8 +215,14 @@ async def put_file(
     app = app_state(request)
     _check(app, "PUT", key, expires, signature)
     announced = await anyio.to_thread.run_sync(_announced, app, key)
-    folder = app.library.settings.home / "tmp"
-    async with spooled(request, folder, announced) as path:
+    spool = spooled(
+        request,
+        "file",
+        sender=key.split("/")[1],  # its user
+        folder=app.library.settings.home / "tmp",
+        max_bytes=announced,
+    )
+    async with spool as path:
         await anyio.to_thread.run_sync(_stage, app, key, path, announced)
     return Response(status_code=204)
 

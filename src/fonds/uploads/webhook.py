@@ -53,10 +53,20 @@ _MAX_ERROR_LENGTH: Final = 500
 # Signatures -------------------------------------------------------------------------------
 
 
-def verify_signature(
-    headers: Iterable[tuple[str, str]], data: bytes, secrets: Sequence[str], now: datetime
-) -> str:
-    """The id of a webhook that is recent and signed with one of the secrets."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SignatureHeaders:
+    """The headers of a webhook, each of the right form; whether they are true is another matter."""
+
+    webhook_id: str
+    timestamp: str
+    signatures: Sequence[bytes]
+
+
+def check_headers(headers: Iterable[tuple[str, str]], secrets: Sequence[str]) -> SignatureHeaders:
+    """The headers of a webhook whose body may be worth reading; else WebhookError.
+
+    Any client can send a body; what is refused here is refused before that is read.
+    """
     values = _single_headers(headers)
     webhook_id, timestamp = values[ID_HEADER], values[TIMESTAMP_HEADER]
     if not _ID.fullmatch(webhook_id):
@@ -66,14 +76,27 @@ def verify_signature(
         )
     if not _TIMESTAMP.fullmatch(timestamp):
         raise WebhookError(f"{TIMESTAMP_HEADER} must be seconds since 1970", kind="malformed")
-    expected = [_signature(webhook_id, timestamp, data, secret) for secret in secrets]
-    _match(_signatures(values[SIGNATURE_HEADER]), expected)
+    signatures = _signatures(values[SIGNATURE_HEADER])
+    if not secrets:
+        raise WebhookError(
+            "no signature can be checked: FONDS_WEBHOOK_SECRETS is not set", kind="bad-signature"
+        )
+    return SignatureHeaders(webhook_id=webhook_id, timestamp=timestamp, signatures=signatures)
+
+
+def verify_signature(
+    headers: Iterable[tuple[str, str]], data: bytes, secrets: Sequence[str], now: datetime
+) -> str:
+    """The id of a webhook that is recent and signed with one of the secrets."""
+    sent = check_headers(headers, secrets)
+    expected = [_signature(sent.webhook_id, sent.timestamp, data, secret) for secret in secrets]
+    _match(sent.signatures, expected)
     # Checked last, so that only a sender who knows a secret learns about the clock here.
-    if abs(now.timestamp() - int(timestamp)) > WINDOW.total_seconds():
+    if abs(now.timestamp() - int(sent.timestamp)) > WINDOW.total_seconds():
         raise WebhookError(
             f"{TIMESTAMP_HEADER} is more than five minutes from the clock here", kind="stale"
         )
-    return webhook_id
+    return sent.webhook_id
 
 
 def sign(webhook_id: str, at: datetime, data: bytes, secrets: Sequence[str]) -> dict[str, str]:
@@ -131,10 +154,7 @@ def _match(signatures: Sequence[bytes], expected: Sequence[bytes]) -> None:
         hmac.compare_digest(signature, other) for signature in signatures for other in expected
     ]
     if not any(equal):
-        hint = "" if expected else "; FONDS_WEBHOOK_SECRETS is not set"
-        raise WebhookError(
-            f"no signature is made with one of the secrets{hint}", kind="bad-signature"
-        )
+        raise WebhookError("no signature is made with one of the secrets", kind="bad-signature")
 
 
 def _signature(webhook_id: str, timestamp: str, data: bytes, secret: str) -> bytes:
@@ -211,7 +231,8 @@ _Id = Annotated[UUID, Field(strict=False)]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, hide_input_in_errors=True)
+    # Fields that we do not know are ignored, so that the parser may add some.
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True)
 
 
 class _ArtifactFile(_Strict):

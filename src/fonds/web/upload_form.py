@@ -24,7 +24,7 @@ from fonds import ids
 from fonds.api.dependencies import LOCAL, NIL_ID, AppState, app_state
 from fonds.api.middleware import refuse_beyond
 from fonds.api.problems import ProblemError
-from fonds.api.uploads import CHUNK_BYTES
+from fonds.api.spools import CHUNK_BYTES, spool_slots
 from fonds.errors import UploadRefusedError
 from fonds.uploads.intake import UploadRequest, begin_upload, complete_upload, staging_key
 from fonds.uploads.jobs import Job, job_of
@@ -70,14 +70,15 @@ async def take_files(
     max_bytes = MAX_FILES * settings.max_file_mib * 1024 * 1024 + _OTHER_BYTES
     size, buffer = 0, bytearray()
     try:
-        async for chunk in request.stream():
-            size += len(chunk)
-            refuse_beyond(max_bytes, size)
-            buffer += chunk
-            if len(buffer) >= CHUNK_BYTES:
-                await anyio.to_thread.run_sync(reader.feed, bytes(buffer))
-                buffer.clear()
-        await anyio.to_thread.run_sync(reader.finish, bytes(buffer))
+        with spool_slots(request, "file").take(str(caller.user_id)):
+            async for chunk in request.stream():
+                size += len(chunk)
+                refuse_beyond(max_bytes, size)
+                buffer += chunk
+                if len(buffer) >= CHUNK_BYTES:
+                    await anyio.to_thread.run_sync(reader.feed, bytes(buffer))
+                    buffer.clear()
+            await anyio.to_thread.run_sync(reader.finish, bytes(buffer))
     except ClientDisconnect:
         raise ProblemError(
             400, "cut-short", "the connection closed before the whole form arrived"
