@@ -1,5 +1,8 @@
 # fonds in a container: the program and what it needs, owned by root, run by nobody in particular.
-FROM python:3.11-slim-bookworm AS build
+# A digest fixes its content: PYTHON_IMAGE=python:3.11-slim-bookworm@sha256:…
+ARG PYTHON_IMAGE=python:3.11-slim-bookworm
+
+FROM ${PYTHON_IMAGE} AS build
 # What is built here is pinned, too.
 ENV PIP_CONSTRAINT=/src/constraints.txt \
     PIP_DISABLE_PIP_VERSION_CHECK=1 \
@@ -12,7 +15,7 @@ ARG EXTRAS=query
 RUN python -m venv --without-pip /opt/fonds && \
     python -m pip --python /opt/fonds/bin/python install ".[${EXTRAS}]"
 
-FROM python:3.11-slim-bookworm
+FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="fonds" \
       org.opencontainers.image.description="Public documents in, cited answers out." \
       org.opencontainers.image.licenses="Apache-2.0"

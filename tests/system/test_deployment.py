@@ -1,28 +1,23 @@
 """Dockerfile, compose.yaml, GitHub workflows: linters find nothing, and what they name is there.
 
-No engine runs them here. What an engine would run is run without one: the command of the object
-store on the same program, and the commands of fonds by their names.
+No engine runs them here. What the services of the stores execute is executed without one in
+`test_compose_services.py`.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
-import time
 import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
-import httpx
 import pytest
 import yaml
-from tests.support import servers
 
 from fonds.cli.main import MENU
 from fonds.seams import Seams
@@ -244,7 +239,7 @@ def test_workflows_run_targets_of_the_makefile_on_supported_versions_of_python()
 
 def test_the_image_is_run_by_nobody_who_may_change_it() -> None:
     told = instructions()
-    last = [name for name, _ in told].index("FROM", 1)
+    last = [name for name, _ in told].index("LABEL")
     (user,) = (rest for name, rest in told[last:] if name == "USER")
     assert re.fullmatch(r"[1-9]\d{3,}:[1-9]\d{3,}", user)
     copied = [rest for name, rest in told[last:] if name == "COPY"]
@@ -257,7 +252,8 @@ def test_the_image_is_built_from_pins_and_from_no_address() -> None:
     text = DOCKERFILE.read_text("utf-8")
     assert "PIP_CONSTRAINT=/src/constraints.txt" in text
     assert not re.findall(r"index-url|find-links|trusted-host|https?://(?!127\.0\.0\.1)", text)
-    images = [rest.split()[0] for name, rest in instructions() if name == "FROM"]
+    images = [rest for name, rest in instructions() if name == "ARG" and "_IMAGE=" in rest]
+    assert images
     assert all(re.search(r":\d+\.\d+", image) for image in images)
 
 
@@ -311,11 +307,27 @@ def test_a_service_is_looked_after_or_ends_by_itself(service: Mapping[str, Any])
         assert service.get("ports")
 
 
-def test_only_this_machine_reaches_the_server_and_nobody_the_stores() -> None:
+def test_only_this_machine_reaches_the_server_and_only_fonds_each_store() -> None:
+    networks = yaml.safe_load(COMPOSE.read_text())["networks"]
     for name, service in services().items():
         assert all(port.startswith("127.0.0.1:") for port in service.get("ports", []))
-        assert name in OURS or service["networks"] == ["inside"]
-    assert yaml.safe_load(COMPOSE.read_text())["networks"]["inside"] == {"internal": True}
+        if name not in OURS:
+            assert service["networks"] == [name]
+            assert "ports" not in service
+            assert networks[name] == {"internal": True}
+
+
+def test_base_images_can_be_fixed_by_their_digest() -> None:
+    argument, _, default = next(rest for name, rest in instructions() if name == "ARG").partition(
+        "="
+    )
+    assert argument == "PYTHON_IMAGE"
+    images = [rest.split()[0] for name, rest in instructions() if name == "FROM"]
+    assert images == ["${PYTHON_IMAGE}", "${PYTHON_IMAGE}"]
+    for name in ("database", "objects"):
+        assert re.fullmatch(rf"\$\{{{name.upper()}_IMAGE:-\S+:\S+\}}", services()[name]["image"])
+    passed = services()["serve"]["build"]["args"]["PYTHON_IMAGE"]
+    assert passed == f"${{PYTHON_IMAGE:-{default}}}"
 
 
 def test_secrets_stand_in_files_that_git_does_not_see() -> None:
@@ -330,55 +342,34 @@ def test_examples_of_environment_files_fit_each_other_and_are_settings(tmp_path:
     database, objects, ours = map(variables, ("database", "objects", "fonds"))
     known = {f"FONDS_{each.name.upper()}" for each in fields(Settings)}
     assert {name for name in ours if name.startswith("FONDS_")} <= known
-    assert objects.items() <= ours.items()
-    user, password = database["POSTGRES_USER"], database["POSTGRES_PASSWORD"]
-    told = f"postgresql://{user}:{password}@database/{database['POSTGRES_DB']}"
-    assert ours["FONDS_DATABASE"] == told
+    assert {name: objects[name] for name in objects if name in ours} == {
+        name: ours[name] for name in ours if name.startswith("AWS_")
+    }
+    password = database["FONDS_DATABASE_PASSWORD"]
+    assert ours["FONDS_DATABASE"] == f"postgresql://fonds:{password}@database/fonds"
     environ = {**ours, **services()["serve"]["environment"]}
     settings = read_settings({"home": tmp_path}, environ=environ)
-    assert settings.database_url == told
+    assert settings.database_url == ours["FONDS_DATABASE"]
     open_blobs(settings.blobs_url, seams=Seams())
 
 
-@pytest.mark.long
-def test_the_object_store_takes_its_command_and_its_identity(tmp_path: Path) -> None:
-    ports = dict(zip(servers.WEED_PORTS, servers.free_ports(len(servers.WEED_PORTS)), strict=True))
-    elsewhere = {"-dir": tmp_path, "-ip": "127.0.0.1", "-ip.bind": "127.0.0.1"}
-    told = [one.partition("=") for one in services()["objects"]["command"]]
-    kept = [f"{name}{sign}{elsewhere.get(name, value)}" for name, sign, value in told]
-    command = [one for one in kept if not one.startswith("-s3.port")]
-    command += [f"-{name}={port}" for name, port in ports.items()]
-    command += ["-s3.port.iceberg=0", "-s3.port.lance=0"]
-    endpoint = f"http://127.0.0.1:{ports['s3.port']}"
-    environ = {**os.environ, **variables("objects")}
-    weed = Path(sys.executable).with_name("weed")
-    with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen([weed, *command], env=environ, stdout=log, stderr=log)
-    try:
-        assert _answers(f"{endpoint}/healthz", process), (tmp_path / "log").read_text()[-2000:]
-        blobs = services()["serve"]["environment"]["FONDS_BLOBS"]
-        ours = {**os.environ, **variables("fonds"), "FONDS_DATABASE": ""}
-        ours |= {"FONDS_HOME": str(tmp_path / "home")}
-        ours |= {"FONDS_BLOBS": blobs.replace("http://objects:8333", endpoint)}
-        done = subprocess.run(
-            [servers.fonds_command(), "doctor"],
-            env=ours,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert "a file was written, read and deleted" in done.stdout, done.stdout + done.stderr
-    finally:
-        process.kill()
-        process.wait()
-
-
-def _answers(address: str, process: subprocess.Popen[bytes]) -> bool:
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            if httpx.get(address).is_success:
-                return True
-        except httpx.TransportError:
-            time.sleep(0.1)
-    return False
+def test_secrets_of_a_deployment_are_random_and_written_once(tmp_path: Path) -> None:
+    folder = tmp_path / "deploy"
+    shutil.copytree(ROOT / "deploy", folder, ignore=shutil.ignore_patterns("*.env"))
+    create = [str(folder / "create-secrets")]
+    subprocess.run(create, check=True, capture_output=True)
+    texts = {file: file.read_text("utf-8") for file in folder.glob("*.env")}
+    assert {file.stem for file in texts} == {"database", "objects", "fonds"}
+    assert all(file.stat().st_mode & 0o777 == 0o600 for file in texts)
+    names = {
+        name
+        for file in folder.glob("*.example")
+        for name in re.findall(r"CHANGE-ME-[A-Z-]+", file.read_text("utf-8"))
+    }
+    secrets = set(re.findall(r"[0-9a-f]{64}", "".join(texts.values())))
+    assert len(secrets) == len(names)
+    assert "CHANGE-ME" not in "".join(texts.values())
+    again = subprocess.run(create, check=False, capture_output=True, text=True)
+    assert again.returncode == 1
+    assert "were not changed" in again.stderr
+    assert {file: file.read_text("utf-8") for file in texts} == texts
