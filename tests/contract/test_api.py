@@ -25,8 +25,10 @@ from fonds.seams import Seams
 from fonds.stores.tables import idempotency_keys, upload_jobs
 from fonds.testing import ManualClock
 from fonds.uploads.intake import expire_uploads
+from fonds.uploads.live_workers import record_worker
 from fonds.uploads.users import Scope
 from fonds.uploads.webhook import sign
+from fonds.uploads.worker import LEASE
 
 SECRET = "the secret of this test"
 SCOPES: tuple[Scope, ...] = ("admin", "service")
@@ -232,6 +234,16 @@ def outside(api: Api) -> dict[str, Any]:
     job = api.upload(DATA)
     _set(api.library, job["document_id"], parser="llamaparse")
     return job
+
+
+def test_job_that_waits_says_when_no_worker_is_running(api: Api, clock: ManualClock) -> None:
+    at = api.upload(DATA)["document_id"]
+    assert api.job(at)["notice"] is None
+    clock.move(seconds=11)
+    assert api.job(at)["notice"] == "no worker is running: start `fonds worker`"
+    with api.library.database.write() as connection:
+        record_worker(connection, "a worker", clock.now(), LEASE)
+    assert api.job(at)["notice"] is None
 
 
 def test_webhook_is_taken_once(api: Api, outside: dict[str, Any]) -> None:

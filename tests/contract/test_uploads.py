@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from tests.support.libraries.uploads import (
     upload_library,
     work,
 )
+from tests.support.polling import wait_until
 
 from fonds import ids
 from fonds.embed.generations import ensure_generation, switch
@@ -33,6 +35,7 @@ from fonds.stores.tables import (
     documents,
     embedding_batches,
     ingestion_embedding_queue,
+    ingestion_leases,
     upload_errors,
     upload_jobs,
 )
@@ -46,10 +49,11 @@ from fonds.uploads.intake import (
     staging_key,
 )
 from fonds.uploads.jobs import Job, claim, events_of, release
+from fonds.uploads.live_workers import is_worker_running, record_worker
 from fonds.uploads.resources import ClaimedJob
 from fonds.uploads.stages import STEPS
 from fonds.uploads.states import JobStatus
-from fonds.uploads.worker import MAX_TAKEOVERS, UploadWorker
+from fonds.uploads.worker import LEASE, MAX_TAKEOVERS, UploadWorker
 
 _vector = document_vector_buffer.c
 
@@ -399,6 +403,32 @@ def test_job_whose_worker_vanished_is_taken_over(library: Library, clock: Manual
     clock.move(seconds=31)
     work(library)
     assert now_of(library, job).status is JobStatus.COMPLETE
+
+
+def test_running_worker_is_known_until_it_ends_or_its_lease_does(
+    library: Library, clock: ManualClock
+) -> None:
+    def is_running() -> bool:
+        with library.database.read() as connection:
+            return is_worker_running(connection, clock.now())
+
+    assert not is_running()
+    with library.worker_resources() as resources:
+        worker = UploadWorker(resources, poll=0.01)
+        thread = Thread(target=worker.run)
+        thread.start()
+        wait_until(is_running)
+        worker.stop.set()
+        thread.join()
+    assert not is_running()
+    with library.database.write() as connection:
+        record_worker(connection, "killed", clock.now(), LEASE)
+    assert is_running()
+    clock.move(seconds=31)
+    assert not is_running()
+    with library.database.write() as connection:
+        record_worker(connection, "another", clock.now(), LEASE)
+        assert connection.scalars(select(ingestion_leases.c.owner)).all() == ["another"]
 
 
 def test_job_that_every_worker_dies_of_ends(library: Library, clock: ManualClock) -> None:

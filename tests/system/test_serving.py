@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +18,7 @@ import httpx
 import pytest
 from tests.support import servers
 from tests.support.libraries.uploads import TEXT, upload_library
+from tests.support.polling import wait_until
 
 PATIENCE: Final = 120.0
 
@@ -49,9 +52,11 @@ def token_of(home: Path, user: str, *options: str) -> str:
 
 
 @contextmanager
-def started(home: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+def started(
+    home: Path, *arguments: str, command: Sequence[str | Path] = ()
+) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(
-        [servers.serving_command(), *arguments],
+        [*(command or [servers.serving_command()]), *arguments],
         env=_environment(home),
         stderr=subprocess.PIPE,
         text=True,
@@ -64,14 +69,18 @@ def started(home: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 
 @contextmanager
-def server(home: Path) -> Iterator[str]:
-    with started(home, "serve", "--port", "0") as process:
-        assert process.stderr is not None
-        said = process.stderr.readline()
-        address = re.search(r"serving (http://\S+);", said)
-        assert address is not None, said + process.stderr.read()
-        yield address[1]
+def server(home: Path, *options: str) -> Iterator[str]:
+    with started(home, "serve", "--port", "0", *options) as process:
+        yield address_of(process)
     assert process.returncode == 0
+
+
+def address_of(process: subprocess.Popen[str]) -> str:
+    assert process.stderr is not None
+    said = process.stderr.readline()
+    address = re.search(r"serving (http://\S+);", said)
+    assert address is not None, said + process.stderr.read()
+    return address[1]
 
 
 @pytest.mark.smoke
@@ -80,7 +89,7 @@ def test_files_are_uploaded_watched_listed_and_found(home: Path, tmp_path: Path)
     good, bad = tmp_path / "policy.md", tmp_path / "letter.pdf"
     good.write_text(TEXT)
     bad.write_text("<!doctype html><html><p>Sorry.</p></html>")
-    with server(home) as address, started(home, "worker"):
+    with server(home, "--no-worker") as address, started(home, "worker"):
         at = {"FONDS_TOKEN": maria}
         to = ("--server", address)
         sent = run(home, "upload", str(good), str(bad), *to, **at)
@@ -115,7 +124,7 @@ def test_events_come_while_the_job_is_worked_on(home: Path, tmp_path: Path) -> N
     maria = token_of(home, "maria")
     file = tmp_path / "policy.md"
     file.write_text(TEXT)
-    with server(home) as address:
+    with server(home, "--no-worker") as address:
         sent = run(
             home, "upload", str(file), "--no-wait", "--json", "--server", address, FONDS_TOKEN=maria
         )
@@ -138,7 +147,7 @@ def test_server_ends_well_while_somebody_watches(home: Path, tmp_path: Path) -> 
     maria = token_of(home, "maria")
     file = tmp_path / "policy.md"
     file.write_text(TEXT)
-    with server(home) as address:
+    with server(home, "--no-worker") as address:
         sent = run(
             home, "upload", str(file), "--no-wait", "--json", "--server", address, FONDS_TOKEN=maria
         )
@@ -153,6 +162,99 @@ def test_server_ends_well_while_somebody_watches(home: Path, tmp_path: Path) -> 
         assert httpx.get(f"{address}/health", trust_env=False).json()["status"] == "ok"
     stream.close()
     watching.close()
+
+
+@pytest.mark.smoke
+def test_upload_after_the_path_of_the_readme_is_worked_on_by_the_server_itself(
+    home: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "policy.md"
+    file.write_text(TEXT)
+    maria = token_of(home, "maria")
+    with _parent(home) as process:
+        address = address_of(process)
+        sent = run(home, "upload", str(file), "--server", address, FONDS_TOKEN=maria)
+        assert "policy.md: complete" in sent.stderr
+        (worker,) = _children(process.pid)
+    assert process.returncode == 0
+    assert not Path(f"/proc/{worker}").exists()
+
+
+def test_without_a_worker_the_server_and_the_upload_say_what_to_start(
+    home: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "policy.md"
+    file.write_text(TEXT)
+    maria = token_of(home, "maria")
+    with _parent(home, "--no-worker") as process:
+        address = address_of(process)
+        assert process.stderr is not None
+        assert "no worker is running: uploads wait until" in process.stderr.readline()
+        assert not _children(process.pid)
+        with subprocess.Popen(
+            [servers.serving_command(), "upload", str(file), "--server", address],
+            env=_environment(home, FONDS_TOKEN=maria),
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as upload:
+            assert upload.stderr is not None
+            said = upload.stderr.readline()
+            assert "policy.md: no worker is running: start `fonds worker`" in said
+            run(home, "worker", "--drain")
+            assert upload.wait(PATIENCE) == 0
+
+
+def test_worker_of_a_server_is_started_again_and_ends_with_the_server(home: Path) -> None:
+    with _parent(home) as process:
+        address_of(process)
+        wait_until(lambda: _children(process.pid))
+        (first,) = _children(process.pid)
+        os.kill(first, signal.SIGKILL)
+        wait_until(lambda: _children(process.pid) not in ([], [first]))
+        (second,) = _children(process.pid)
+        process.kill()
+        process.wait(PATIENCE)
+        wait_until(lambda: not _is_running(second))
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"), [((), ["worker"]), (("--schedule",), ["scheduler", "worker"])]
+)
+def test_nothing_is_run_on_schedule_unless_the_server_is_asked_to(
+    home: Path, options: tuple[str, ...], expected: list[str]
+) -> None:
+    with _parent(home, *options) as process:
+        address_of(process)
+        wait_until(lambda: sorted(map(_command, _children(process.pid))) == expected)
+    assert process.returncode == 0
+
+
+@contextmanager
+def _parent(home: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """`fonds serve` as the process itself, whose children can be seen."""
+    command = (sys.executable, "-m", "fonds")
+    with started(home, "serve", "--port", "0", *options, command=command) as process:
+        yield process
+
+
+def _children(pid: int) -> list[int]:
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        found += map(int, (task / "children").read_text().split())
+    return [child for child in found if _is_running(child) and _command(child)]
+
+
+def _command(pid: int) -> str:
+    """The last argument of a process that `fonds serve` has started."""
+    arguments = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    return arguments[-2] if "fonds.cli.children" in arguments else ""
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_nobody_answers_is_told_with_what_to_start(home: Path, tmp_path: Path) -> None:

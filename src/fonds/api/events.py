@@ -19,7 +19,7 @@ from starlette.responses import Response, StreamingResponse
 from fonds.api.admin import operator_connection, run_or_404
 from fonds.api.admin_schemas import AT, LAST_ID, RunId, run_json, to_json
 from fonds.api.dependencies import AppState, app_state
-from fonds.api.jobs import job_json, visible_job
+from fonds.api.jobs import job_json, job_notice, visible_job
 from fonds.api.problems import ProblemError
 from fonds.api.schemas import BEARER, OPTIONAL_BEARER, LastEventId, UploadId, problems
 from fonds.runs import overview
@@ -158,7 +158,8 @@ class _JobPoll:
             caller = self._app.require_caller(self._request, connection)
             row = visible_job(connection, caller, self._document_id)
             moves = events_of(connection, row.job_id, after=self._after)
-        job = job_json(row)
+            notice = job_notice(connection, row, self._app.now())
+        job = job_json(row, notice=notice)
         events = [event("move", _move(move), number=move.id) for move in moves]
         if moves or _progress(job) != self._last:
             self._last = _progress(job)
@@ -182,7 +183,7 @@ def _move(move: JobEvent) -> dict[str, Any]:
 
 
 def _progress(job: dict[str, Any]) -> dict[str, Any]:
-    names = ("status", "progress", "retry_count", "next_attempt_at", "last_error")
+    names = ("status", "progress", "retry_count", "next_attempt_at", "last_error", "notice")
     return {name: job[name] for name in names}
 
 

@@ -41,6 +41,7 @@ from fonds.stores.tables import upload_jobs
 from fonds.stores.vectors import current_generation
 from fonds.uploads.intake import retry_upload
 from fonds.uploads.jobs import Job, job_of, move, page_of_jobs
+from fonds.uploads.live_workers import NO_WORKER, is_stuck
 from fonds.uploads.parsing import read_parsed
 from fonds.uploads.states import ENDED, FAILURES, MOVES, JobStatus, check_embedded
 from fonds.uploads.users import Caller
@@ -235,7 +236,8 @@ def get_job(request: Request, document_id: UploadId) -> JSONResponse:
     with app.library.database.read() as connection:
         caller = app.require_caller(request, connection)
         row = visible_job(connection, caller, document_id)
-    return JSONResponse(job_json(row))
+        notice = job_notice(connection, row, app.now())
+    return JSONResponse(job_json(row, notice=notice))
 
 
 @router.get(
@@ -335,7 +337,12 @@ def _visible_user(caller: Caller, *scopes: str) -> UUID | None:
     return None if caller.scope in scopes else caller.user_id
 
 
-def job_json(job: Job | Row[Any]) -> dict[str, Any]:
+def job_notice(connection: Connection, job: Job | Row[Any], now: datetime) -> str | None:
+    """The notice for the user of a job that nothing works on."""
+    return NO_WORKER if is_stuck(connection, [job], now) else None
+
+
+def job_json(job: Job | Row[Any], *, notice: str | None = None) -> dict[str, Any]:
     """The JSON of a job."""
     return {
         "job_id": str(job.job_id),
@@ -351,6 +358,7 @@ def job_json(job: Job | Row[Any]) -> dict[str, Any]:
         "retry_count": job.retry_count,
         "next_attempt_at": _timestamp(job.next_attempt_at),
         "last_error": job.last_error,
+        "notice": notice,
         "created_at": _timestamp(job.created_at),
         "arrived_at": _timestamp(job.arrived_at),
         "first_embedded_at": _timestamp(job.first_embedded_at),

@@ -138,6 +138,9 @@ class JobResponse(BaseModel):
     retry_count: int
     next_attempt_at: datetime | None
     last_error: JobError | None
+    notice: Annotated[
+        str | None, Field(description="Why it waits, if an operator has to do something.")
+    ]
     created_at: datetime
     arrived_at: datetime | None
     first_embedded_at: datetime | None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import sys
 from collections.abc import Coroutine, Iterator, MutableMapping
 from contextlib import contextmanager
-from threading import Event
+from threading import Event, Thread
 from typing import Any, Final, TypeVar
 
 import structlog
@@ -103,6 +104,31 @@ def stoppable() -> Iterator[Event]:
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+STOP_SECONDS: Final = 4.0
+"""How long work that can be repeated may continue after the signal to stop."""
+
+
+@contextmanager
+def ended_in_time(stop: Event) -> Iterator[None]:
+    """End the process if the block still runs some seconds after `stop` was set.
+
+    Only for work of which nothing is lost if the process is killed.
+    """
+    is_over = Event()
+
+    def watch() -> None:
+        stop.wait()
+        if not is_over.wait(STOP_SECONDS):
+            os._exit(0)
+
+    Thread(target=watch, name="fonds-stop", daemon=True).start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        stop.set()
 
 
 def run_until_stopped(work: Coroutine[Any, Any, T]) -> T:

@@ -13,12 +13,14 @@ from urllib.parse import urlsplit
 
 import typer
 
+from fonds.cli.children import child_commands
 from fonds.cli.output import AsJson, err, out, print_json, print_table, safe, to_json_value
-from fonds.cli.process import set_up_logging, stoppable
+from fonds.cli.process import ended_in_time, set_up_logging, stoppable
 from fonds.cli.session import find_owner
 from fonds.errors import SettingsError, UsageError
 from fonds.serving import is_any, is_exposed, is_loopback, require_safe
 from fonds.uploads import users
+from fonds.uploads.live_workers import is_worker_running
 from fonds.uploads.users import has_valid_token
 
 if TYPE_CHECKING:
@@ -40,16 +42,29 @@ def serve(
     login: Annotated[
         bool, typer.Option("--login", help="Require a token on this machine too.")
     ] = False,
+    worker: Annotated[
+        bool | None,
+        typer.Option(
+            "--worker/--no-worker", help="Also run `fonds worker`; default: only on SQLite."
+        ),
+    ] = None,
+    schedule: Annotated[
+        bool,
+        typer.Option("--schedule", help="Also run `fonds scheduler`, which asks publishers."),
+    ] = False,
 ) -> None:
     """Serve the library over HTTP: web pages and an API.
 
     Public documents need no token. Uploads and administration need a token of `fonds token create`,
     except on this machine while no other machine is served. Other machines are served only if
-    there is a token. `fonds worker` processes the uploads.
+    there is a token. Uploads are processed by a worker, which it runs itself on SQLite, and
+    elsewhere by `fonds worker`. Sources are run on schedule only with --schedule.
 
     \b
     Examples: fonds serve
               fonds serve --port 8080
+              fonds serve --no-worker
+              fonds serve --schedule
     """
     from fonds.mcp.http import bind_socket  # noqa: PLC0415 — `token` starts 800 ms faster
     from fonds.mcp.http import serve as serve_app  # noqa: PLC0415 — as above
@@ -67,7 +82,26 @@ def serve(
         app = make_site(library, is_exposed=exposed, needs_login=login)
         with bind_socket(host, port) as listening:
             err.print(f"serving {_address(listening, host)}; stop it with Ctrl-C", markup=False)
-            asyncio.run(serve_app(app, listening))
+            with child_commands(_child_commands(library, worker, schedule)) as children:
+
+                def stop_children() -> None:
+                    for child in children:
+                        child.request_stop()
+
+                asyncio.run(serve_app(app, listening, on_stop=stop_children))
+
+
+def _child_commands(library: Library, worker: bool | None, schedule: bool) -> list[list[str]]:
+    """The commands that `fonds serve` also runs; a warning if no worker is running."""
+    home = ["--home", str(library.settings.home.absolute())]
+    names = ["scheduler"] if schedule else []
+    if library.database.is_sqlite if worker is None else worker:
+        names.append("worker")
+    else:
+        with library.database.read() as connection:
+            if not is_worker_running(connection, library.seams.clock.now()):
+                err.print("no worker is running: uploads wait until `fonds worker` is started")
+    return [[*home, name] for name in names]
 
 
 def _names(settings: Settings) -> list[str]:
@@ -194,9 +228,9 @@ def worker(
     """Process uploads, and execute commands of operators.
 
     An upload is parsed, split into passages, embedded and published. Any number of workers share
-    the work; the jobs of a killed one are taken over within half a minute. SIGTERM or Ctrl-C lets
-    running stages finish. An idle worker executes commands of the admin pages and the API, such as
-    a run of a source, one after another.
+    the work; the jobs of a killed one are taken over within half a minute. After SIGTERM or Ctrl-C
+    running stages have four seconds to finish; others are repeated later. An idle worker executes
+    commands of the admin pages and the API, such as a run of a source, one after another.
 
     \b
     Examples: fonds worker
@@ -209,6 +243,7 @@ def worker(
 
     with (
         stoppable() as stop,
+        ended_in_time(stop),
         context.obj.library() as library,
         library.worker_resources(stop=stop) as resources,
     ):

@@ -242,6 +242,8 @@ def _read_chunks(opened: BinaryIO, size: int, show: ShowProgress) -> Iterator[by
 
 def _follow(client: ApiClient, job: dict[str, Any], show: ShowProgress) -> dict[str, Any]:
     for event in client.follow(job["document_id"]):
+        if (notice := event.get("notice")) and notice != job.get("notice"):
+            err.print(f"{harmless(job['name'])}: {harmless(notice)}", markup=False)
         job = {**job, **event}
         show(*_progress_of(job))
     return job
@@ -255,8 +257,8 @@ def _progress_of(job: dict[str, Any]) -> tuple[float, str]:
     state = status.replace("_", " ")
     if status == "embedding_in_progress" and total:
         return stage + 1 + done / total, f"{state}, {done} of {total} passages"
-    if status == "parse_queued":
-        state += ", waiting for `fonds worker`"
+    if notice := job.get("notice"):
+        state += f": {notice}"
     return stage + 2, state
 
 

@@ -122,8 +122,10 @@ def address_of(listening: socket.socket, host: str) -> str:
     return f"http://{name}:{listening.getsockname()[1]}{PATH}"
 
 
-async def serve(app: ASGIApp, listening: socket.socket) -> None:
-    """Serve until SIGTERM or Ctrl-C."""
+async def serve(
+    app: ASGIApp, listening: socket.socket, *, on_stop: Callable[[], None] = lambda: None
+) -> None:
+    """Serve until SIGTERM or Ctrl-C; then `on_stop` is called at once."""
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -135,8 +137,13 @@ async def serve(app: ASGIApp, listening: socket.socket) -> None:
     )
     server = _GracefulServer(config)
     loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        server.should_exit = True
+        on_stop()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, server.stop)
+        loop.add_signal_handler(number, stop)
     await server.serve(sockets=[listening])
 
 
@@ -146,9 +153,6 @@ class _GracefulServer(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
-
-    def stop(self) -> None:
-        self.should_exit = True
 
 
 def _bracketed(host: str) -> str:

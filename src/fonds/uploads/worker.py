@@ -26,6 +26,7 @@ from fonds.errors import (
 )
 from fonds.uploads.intake import expire_uploads
 from fonds.uploads.jobs import Job, claim, fail, job_of, release, renew, retry_later
+from fonds.uploads.live_workers import forget_worker, record_worker
 from fonds.uploads.resources import ClaimedJob, WorkerResources
 from fonds.uploads.stages import STEPS
 from fonds.uploads.states import ENDED
@@ -62,6 +63,7 @@ class UploadWorker:
         self._poll = poll
         self._owner = f"{os.uname().nodename}:{os.getpid()}:{uuid4()}"
         self._claimed: set[UUID] = set()
+        self._is_recorded = False
         self._lock = Lock()
 
     @property
@@ -76,7 +78,8 @@ class UploadWorker:
             return not self._claimed
 
     def run(self) -> None:
-        """Work until `stop` is set."""
+        """Work until `stop` is set; until then others can see that a worker is running."""
+        self._is_recorded = True
         self._work(lambda: self.stop.wait(self._poll))
 
     def drain(self) -> None:
@@ -181,6 +184,12 @@ class UploadWorker:
         finally:
             done.set()
             thread.join()
+            if self._is_recorded:
+                with (
+                    suppress(SQLAlchemyError),
+                    self._resources.context.database.write() as connection,
+                ):
+                    forget_worker(connection, self._owner)
 
     def _renew_leases(self, done: Event) -> None:
         """Renew the leases until the work is done; expire overdue uploads now and then."""
@@ -200,6 +209,9 @@ class UploadWorker:
     def _renew(self, now: datetime) -> None:
         with self._lock:
             job_ids = list(self._claimed)
-        if job_ids:
-            with self._resources.context.database.write() as connection:
-                renew(connection, self._owner, job_ids, now, self._lease)
+        if not job_ids and not self._is_recorded:
+            return
+        with self._resources.context.database.write() as connection:
+            renew(connection, self._owner, job_ids, now, self._lease)
+            if self._is_recorded:
+                record_worker(connection, self._owner, now, self._lease)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Any, Final
@@ -13,7 +13,7 @@ from uuid import UUID
 import anyio
 import anyio.to_thread
 from fastapi import APIRouter, Form, Query, Request
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from fonds import ids
@@ -22,10 +22,10 @@ from fonds.api.events import NewEvents, event, streamed
 from fonds.api.problems import ProblemError, error_text
 from fonds.api.schemas import UUID_PATTERN, UploadId
 from fonds.errors import FondsError
-from fonds.stores.tables import upload_jobs
 from fonds.uploads.files import FORMATS
 from fonds.uploads.intake import retry_upload
 from fonds.uploads.jobs import Job, JobEvent, events_of, job_of, page_of_jobs
+from fonds.uploads.live_workers import is_stuck
 from fonds.uploads.states import ACTIVE, FAILURES, MOVES, JobStatus
 from fonds.uploads.users import Caller
 from fonds.web.rendering import Viewer, page, require_own_form, require_viewer, templates
@@ -38,8 +38,6 @@ MAX_MOVES: Final = 100
 """The latest status changes of a job on its page."""
 UPLOAD_TIMEOUT: Final = VALID_FOR
 """An announced file cannot arrive later, since its address has expired."""
-STUCK_AFTER: Final = timedelta(seconds=30)
-"""Workers start a due job sooner, unless all of them were killed."""
 
 _MAX_FIELD_LENGTH: Final = 2000
 _STEPS: Final = tuple(status for status in MOVES if status not in FAILURES)
@@ -129,7 +127,7 @@ def _uploads_page(
     app = app_state(request)
     with app.library.database.read() as connection:
         jobs = _jobs_before(connection, _caller(viewer).user_id, before)
-        is_stuck = _is_stuck(connection, jobs, app.now())
+        stuck = is_stuck(connection, jobs, app.now())
     visible = jobs[:PAGE_SIZE]
     return page(
         request,
@@ -140,7 +138,7 @@ def _uploads_page(
         cards=[Card(job=job, now=app.now()) for job in visible],
         following=visible[-1].document_id if len(jobs) > PAGE_SIZE else None,
         before=before,
-        is_stuck=is_stuck,
+        is_stuck=stuck,
         send=SEND,
         max_bytes=app.library.settings.max_file_mib * 1024 * 1024,
         endings=",".join(ending for each in FORMATS.values() for ending in each.endings),
@@ -155,12 +153,12 @@ async def follow_uploads(request: Request, before: _Before = None) -> Response:
         app, viewer = app_state(request), require_viewer(request)
         with app.library.database.read() as connection:
             jobs = _jobs_before(connection, _caller(viewer).user_id, before)[:PAGE_SIZE]
-            is_stuck = _is_stuck(connection, jobs, app.now())
+            stuck = is_stuck(connection, jobs, app.now())
         cards = [Card(job=job, now=app.now()) for job in jobs]
         # Oldest first: the page inserts new jobs at the top.
         parts = {_element_id(each.job): _render_part("card", each) for each in reversed(cards)}
         return _PageParts(
-            parts={"stuck": _render_part("stuck", is_stuck), **parts},
+            parts={"stuck": _render_part("stuck", stuck), **parts},
             is_over=not any(each.is_active for each in cards),
         )
 
@@ -171,10 +169,8 @@ async def follow_uploads(request: Request, before: _Before = None) -> Response:
 def show_upload(request: Request, document_id: UploadId) -> Response:
     """A file and its history."""
     viewer = require_viewer(request)
-    card, moves, is_stuck = _upload_details(request, viewer, document_id)
-    return page(
-        request, "upload_one.html", viewer=viewer, card=card, moves=moves, is_stuck=is_stuck
-    )
+    card, moves, stuck = _upload_details(request, viewer, document_id)
+    return page(request, "upload_one.html", viewer=viewer, card=card, moves=moves, is_stuck=stuck)
 
 
 @router.get("/upload/{document_id}/events")
@@ -182,11 +178,11 @@ async def follow_upload(request: Request, document_id: UploadId) -> Response:
     """Stream changes of a job until it ends."""
 
     def render() -> _PageParts:
-        card, moves, is_stuck = _upload_details(request, require_viewer(request), document_id)
+        card, moves, stuck = _upload_details(request, require_viewer(request), document_id)
         parts = {
             "state": _render_part("state", card),
             "moves": _render_part("timeline", moves),
-            "stuck": _render_part("stuck", is_stuck),
+            "stuck": _render_part("stuck", stuck),
         }
         return _PageParts(parts=parts, is_over=not card.is_active)
 
@@ -214,8 +210,8 @@ def _upload_details(
     with app.library.database.read() as connection:
         job = _own_job(connection, viewer, document_id)
         moves = events_of(connection, job.job_id)[-MAX_MOVES:]
-        is_stuck = _is_stuck(connection, [job], app.now())
-    return Card(job=job, now=app.now()), [_move(move) for move in moves], is_stuck
+        stuck = is_stuck(connection, [job], app.now())
+    return Card(job=job, now=app.now()), [_move(move) for move in moves], stuck
 
 
 def _move(move: JobEvent) -> dict[str, Any]:
@@ -246,22 +242,6 @@ def _jobs_before(connection: Connection, user_id: UUID, before: str | None) -> l
             raise unknown_job()
         last = (job.created_at, job.job_id)
     return page_of_jobs(connection, user_id=user_id, before=last, limit=PAGE_SIZE + 1)
-
-
-def _is_stuck(connection: Connection, jobs: Sequence[Job], now: datetime) -> bool:
-    """Whether jobs wait for long while none is leased, so that no worker seems to run."""
-    if not any(_is_overdue(job, now) for job in jobs):
-        return False
-    row = upload_jobs.c
-    leased = select(row.job_id).where(
-        row.status.in_([status.value for status in ACTIVE]), row.lease_until > now
-    )
-    return connection.scalar(leased.limit(1)) is None
-
-
-def _is_overdue(job: Job, now: datetime) -> bool:
-    since = max(job.updated_at, job.next_attempt_at or job.updated_at)
-    return job.status in ACTIVE and now - since > STUCK_AFTER
 
 
 def _element_id(job: Job) -> str:

@@ -18,6 +18,7 @@ from fonds.library import Library
 from fonds.testing import ManualClock
 from fonds.uploads.intake import expire_uploads
 from fonds.uploads.jobs import Job, claim, fail, job_of, page_of_jobs
+from fonds.uploads.live_workers import record_worker
 from fonds.uploads.users import user_by_name
 from fonds.web.upload_form import MAX_FILES
 from fonds.web.uploads import PAGE_SIZE, SEND
@@ -370,6 +371,9 @@ def test_a_file_that_waits_where_nobody_works_says_so(here: Visit, clock: Manual
     assert "fonds worker" not in here.get("/upload").text  # the other one waits for its turn
     clock.move(seconds=31)
     assert "fonds worker" in here.get("/upload").text
+    with here.library.database.write() as connection:
+        record_worker(connection, "a worker", clock.now(), timedelta(seconds=30))
+    assert "fonds worker" not in here.get("/upload").text
 
 
 @pytest.mark.parametrize("path", ["/upload/x", "/upload/x/events", "/upload?before=x"])
