@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import TracebackType
-from typing import Self
+from typing import Any, Final, Self
 
 from fonds.chunk.chunker import Chunker
 from fonds.engine.base import Engine
 from fonds.engine.opening import open_engine
+from fonds.engine.readers import ReaderPool
 from fonds.fetch.archive import Archive
 from fonds.fetch.client import Fetcher
 from fonds.fetch.transport import Transport
@@ -24,6 +25,10 @@ from fonds.stores.database import Database
 
 Progress = Callable[[str, Counts], None]
 """Called with a source and its counts as a run goes on."""
+
+
+READERS: Final = 2
+"""How many documents are read at a time for those who wait for it, such as visitors of the site."""
 
 
 def ignore_progress(_source: str, _counts: Counts) -> None:
@@ -65,19 +70,39 @@ class Context:
         """The raw files of the library."""
         return Archive(self.blobs, self.fetcher)
 
+    @cached_property
+    def readers(self) -> ReaderPool:
+        """Processes that read what is asked for; `close_readers` ends them."""
+        return self.open_reader_pool(READERS)
+
+    def open_reader_pool(self, workers: int) -> ReaderPool:
+        """Processes on this machine that read files one by one, as they come."""
+        return ReaderPool(workers=workers, **self._reader_limits)
+
     def open_readers(self, workers: int | None = None) -> Engine:
-        """Processes that read documents, here or on the cluster of the settings."""
+        """Processes that read many documents, here or on the cluster of the settings."""
         return open_engine(
-            self.settings.engine,
-            workers=workers,
-            preload=READER_MODULES,
-            should_recycle=SHOULD_RECYCLE,
+            self.settings.engine, workers=workers, is_isolated=True, **self._reader_limits
         )
+
+    @property
+    def _reader_limits(self) -> dict[str, Any]:
+        return {
+            "seconds": self.settings.read_seconds,
+            "memory_mib": self.settings.read_memory_mib,
+            "preload": READER_MODULES,
+            "should_recycle": SHOULD_RECYCLE,
+        }
+
+    def close_readers(self) -> None:
+        """Kill the reader processes, if there are any."""
+        if "readers" in self.__dict__:
+            self.readers.close()
 
     def with_stores(self, database: Database, blobs: Blobs) -> Context:
         """The same context with other stores; the fetcher is shared, so that its rates are kept."""
         other = replace(self, database=database, blobs=blobs)
-        other.__dict__["fetcher"] = self.fetcher
+        other.__dict__.update(fetcher=self.fetcher, readers=self.readers)
         return other
 
     async def __aenter__(self) -> Self:
@@ -89,6 +114,7 @@ class Context:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close_readers()
         if "fetcher" in self.__dict__:
             await self.fetcher.aclose()
         elif self.transport is not None:

@@ -409,7 +409,9 @@ class Library:
         return read_reference(self.blobs, document["body_raw_path"] or document["raw_path"])
 
     def close(self) -> None:
-        """Close the database and release its connections."""
+        """Close the database and release its connections; end the reader processes."""
+        if "context" in self.__dict__:
+            self.context.close_readers()
         self.database.close()
 
 

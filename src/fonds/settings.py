@@ -68,6 +68,14 @@ class Settings:
         str,
         "Where heavy work runs: local; ray, the cluster of this machine; ray:HOST:PORT.",
     )
+    read_seconds: float = _setting(
+        120.0,
+        float,
+        "Maximum seconds in which one file is read; raise it for very large files.",
+    )
+    read_memory_mib: int = _setting(
+        2048, int, "Maximum memory that reading one file may need, in MiB."
+    )
     hosts: Mapping[str, str] = _setting(
         {}, _hosts, "Replacements of upstream hosts: host=address,… or a JSON object."
     )

@@ -34,13 +34,20 @@ from fonds.cli.output import (
     to_json_value,
 )
 from fonds.cli.session import find_owner
+from fonds.engine.readers import ReaderPool
 from fonds.errors import ParseError, UsageError
 from fonds.library import Library
 from fonds.model import Archived, FetchTask, NormalizedBody, ParsedRecord, Raw, RawPart
-from fonds.normalize.registry import NormalizerInput, get_normalizer, sniff
-from fonds.runs.normalization import make_text_isolated
+from fonds.normalize.registry import (
+    NormalizerInput,
+    get_normalizer,
+    read_text,
+    sniff,
+    text_of_json,
+)
 from fonds.search.filters import require_source
 from fonds.search.query import highlights, read_query
+from fonds.settings import Settings
 from fonds.sources.base import Source
 from fonds.sources.registry import SourceRegistry
 from fonds.stores.documents import visible_to
@@ -294,7 +301,7 @@ def normalize(
     if (file is None) != drain_queue:
         raise UsageError("pass either a file or --drain")
     if file is not None:
-        _normalize_file(file, format_, as_json=as_json)
+        _normalize_file(file, format_, context.obj.settings(), as_json=as_json)
         return
     with context.obj.library() as library:
         result = library.normalize_queued(workers=workers)
@@ -355,12 +362,14 @@ def chunk(
         out.print(f"{safe(passage.text)}\n")
 
 
-def _normalize_file(file: Path, format_: str, *, as_json: bool) -> None:
+def _normalize_file(file: Path, format_: str, settings: Settings, *, as_json: bool) -> None:
     data = _read(file)
     normalizer = get_normalizer(sniff(data) if format_ == "auto" else format_)
-    result = make_text_isolated(
-        NormalizerInput(normalizer=normalizer.name, data=data, address=None)
-    )
+    work = NormalizerInput(normalizer=normalizer.name, data=data, address=None)
+    with ReaderPool(
+        workers=1, seconds=settings.read_seconds, memory_mib=settings.read_memory_mib
+    ) as readers:
+        result = text_of_json(readers.read_now(read_text, work))
     if as_json:
         print_json({"normalizer": normalizer.label, "body": result})
         return

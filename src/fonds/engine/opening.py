@@ -22,9 +22,11 @@ def open_engine(
     seconds: float = SECONDS,
     preload: Sequence[str] = (),
     should_recycle: str = "",
+    is_isolated: bool = False,
 ) -> Engine:
     """The engine of an address, with limits for each item.
 
+    `is_isolated` is for items that are files of others; their results are plain data.
     `workers` is for this machine, whose processors it counts otherwise; a cluster uses what it has.
     """
     limits: dict[str, Any] = {
@@ -32,6 +34,7 @@ def open_engine(
         "seconds": seconds,
         "preload": preload,
         "should_recycle": should_recycle,
+        "is_isolated": is_isolated,
     }
     kind, _, rest = address.partition(":")
     if address == LOCAL:

@@ -113,23 +113,30 @@ class ItemLimits(NamedTuple):
     seconds: float
     preload: tuple[str, ...]
     should_recycle: str
+    is_isolated: bool
 
 
-def run_item(limits: ItemLimits, task: bytes) -> tuple[bytes | None, FondsError | None]:
-    """Run a pickled function and item on this node; the pickled result, or the error."""
-    (outcome,) = _engine(limits).run(run_pickled, [task])
+def run_item(limits: ItemLimits, task: bytes) -> tuple[Any, FondsError | None]:
+    """Run a pickled function and item on this node; the result, pickled unless it is plain data."""
+    function = run_unpickled if limits.is_isolated else run_pickled
+    (outcome,) = _engine(limits).run(function, [task])
     return outcome.result, outcome.error
 
 
-def run_pickled(task: bytes) -> bytes:
+def run_unpickled(task: bytes) -> Any:
     """Run a pickled function and item, which are only unpickled in this process."""
     function, item = pickle.loads(task)  # noqa: S301 — packed by the engine's owner
-    return pickle.dumps(function(item))
+    return function(item)
+
+
+def run_pickled(task: bytes) -> bytes:
+    """As `run_unpickled`; the result is pickled, so that only the engine's owner unpickles it."""
+    return pickle.dumps(run_unpickled(task))
 
 
 @cache
 def _engine(limits: ItemLimits) -> LocalEngine:
-    """The engine of this node for these limits; it is kept for the next item."""
+    """The engine of this node for these limits; it is cached for the next item."""
     return LocalEngine(workers=1, **limits._asdict())
 
 
@@ -161,8 +168,9 @@ class RayEngine:
     seconds: float = SECONDS
     """For each item, from its start on a node."""
     preload: Sequence[str] = ()
-    """As in `LocalEngine`; so is `should_recycle`."""
+    """As in `LocalEngine`; so are `should_recycle` and `is_isolated`."""
     should_recycle: str = ""
+    is_isolated: bool = False
     _counted: tuple[float, int] = field(default=(0.0, 0), init=False, repr=False)
     _is_open: bool = field(default=False, init=False, repr=False)
     _sent: set[Any] = field(default_factory=set, init=False, repr=False)
@@ -174,7 +182,13 @@ class RayEngine:
     )
 
     def __post_init__(self) -> None:
-        limits = ItemLimits(self.memory_mib, self.seconds, tuple(self.preload), self.should_recycle)
+        limits = ItemLimits(
+            self.memory_mib,
+            self.seconds,
+            tuple(self.preload),
+            self.should_recycle,
+            self.is_isolated,
+        )
         ray = join(self.address)
         self._is_open = True
         self._ray = ray
@@ -285,17 +299,18 @@ class RayEngine:
             return is_open and len(sent) < _ITEMS_PER_PROCESSOR * self.workers
 
     def _result_of(self, reference: Any, index: int, item: Any) -> ItemResult[Any, Any]:
+        result: Any
         try:
             with self._open() as is_open:
-                packed, error = self._ray.get(reference) if is_open else (b"", _CLOSED)
+                result, error = self._ray.get(reference) if is_open else (None, _CLOSED)
         except self._ray.exceptions.RayError as lost:
             return ItemResult(index=index, item=item, error=_death(lost))
         finally:
             self._sent.discard(reference)
-        if error is not None:
-            return ItemResult(index=index, item=item, error=error)
+        if error is not None or self.is_isolated:
+            return ItemResult(index=index, item=item, result=result, error=error)
         try:
-            return ItemResult(index=index, item=item, result=pickle.loads(packed))  # noqa: S301 — our own node's
+            return ItemResult(index=index, item=item, result=pickle.loads(result))  # noqa: S301 — our own node's
         except Exception as unread:  # noqa: BLE001 — unpickling runs the result's own code
             failed = ItemFailedError(f"the result cannot be read: {unread}")
             return ItemResult(index=index, item=item, error=failed)

@@ -12,10 +12,11 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from fonds.engine.channel import Channel
+from fonds.engine.outcomes import AS_JSON, AS_PICKLE, OutcomeFormat
 from fonds.errors import FondsError, ItemFailedError, ItemMemoryError
 
 _MIB: Final = 1 << 20
@@ -28,16 +29,22 @@ _CLOSED: Final = 77
 """Exit code of a copy whose channel was closed."""
 READY: Final = b"ready"
 """The first message of a worker: from then on the time of items counts."""
+TASK_ID_SIZE: Final = 16
+"""Bytes at the start of a task, which its outcome repeats; another item does not know them."""
+ISOLATED: Final = "isolated"
+"""The argument for a worker that reads files of others."""
 
 
 class WorkerArguments(NamedTuple):
     """The channels and limits of a worker."""
 
-    channel: Connection
-    lifeline: Connection
+    channel: Channel
+    lifeline: Channel
     """Closed when the parent process ends."""
     memory_mib: int
     seconds: float
+    is_isolated: bool
+    """It reads files of others: it then writes no file, and returns plain data."""
 
 
 def work(arguments: WorkerArguments, should_recycle: str, modules: Sequence[str]) -> None:
@@ -47,7 +54,7 @@ def work(arguments: WorkerArguments, should_recycle: str, modules: Sequence[str]
     is_recycled = _function(should_recycle) if should_recycle else lambda: bool(modules)
     gc.freeze()  # the collector would touch, and so copy, the memory that copies share
     with contextlib.suppress(EOFError, OSError):
-        arguments.channel.send_bytes(READY)
+        arguments.channel.send(READY)
         _silence()
         while True:
             _serve_in_copy(arguments, is_recycled)
@@ -62,9 +69,11 @@ def _function(path: str) -> Callable[[], bool]:
 def _serve(arguments: WorkerArguments, is_recycled: Callable[[], bool]) -> None:
     """Run items until the process is to be replaced."""
     for _ in range(MAX_ITEMS_PER_COPY):
-        task = arguments.channel.recv_bytes()
-        _limit_processor(arguments.seconds)
-        arguments.channel.send_bytes(_run_item(task, arguments.memory_mib))
+        task = arguments.channel.receive()
+        _limit_processor(arguments)
+        outcomes = AS_JSON if arguments.is_isolated else AS_PICKLE
+        outcome = _run_item(memoryview(task)[TASK_ID_SIZE:], arguments.memory_mib, outcomes)
+        arguments.channel.send(task[:TASK_ID_SIZE], outcome)
         if is_recycled():
             return
 
@@ -78,6 +87,8 @@ def _serve_in_copy(arguments: WorkerArguments, is_recycled: Callable[[], bool]) 
             # If the parent is killed, the programs that an item started must be killed, too.
             _watch(arguments.lifeline)
             _limit_memory(arguments.memory_mib)
+            if arguments.is_isolated:
+                _write_no_file()
             _serve(arguments, is_recycled)
             code = 0
         except (EOFError, OSError):
@@ -93,14 +104,14 @@ def _serve_in_copy(arguments: WorkerArguments, is_recycled: Callable[[], bool]) 
         os._exit(code)
 
 
-def _watch(lifeline: Connection) -> None:
+def _watch(lifeline: Channel) -> None:
     threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
 
 
-def _end_with(lifeline: Connection) -> None:
+def _end_with(lifeline: Channel) -> None:
     """Wait for the end of the pipe to be closed, which happens if the parent is killed."""
     with contextlib.suppress(EOFError, OSError):
-        lifeline.recv_bytes()
+        lifeline.receive()
     # The whole group: the item may have started programs of its own.
     os.killpg(0, signal.SIGKILL)
 
@@ -121,46 +132,48 @@ def _limit_memory(memory_mib: int) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _limit_processor(seconds: float) -> None:
+def _limit_processor(arguments: WorkerArguments) -> None:
     """Limit the processor time, against loops in native code that let no other thread run."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     used = usage.ru_utime + usage.ru_stime
+    # Our own work may use several processors; the parent limits its time as well.
+    seconds = arguments.seconds if arguments.is_isolated else 2 * arguments.seconds + 10
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
     with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_CPU, (int(used + 2 * seconds) + 10, hard))
+        resource.setrlimit(resource.RLIMIT_CPU, (int(used + seconds) + 2, hard))
 
 
-def _run_item(task: bytes, memory_mib: int) -> bytes:
+def _write_no_file() -> None:
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+def _run_item(task: memoryview, memory_mib: int, outcomes: OutcomeFormat) -> bytes:
+    error: FondsError
     try:
         function, item = pickle.loads(task)  # noqa: S301 — written by the parent
-        return pickle.dumps((function(item), None))
+        return outcomes.pack((function(item), None))
     except MemoryError:
         error = ItemMemoryError(f"this item needed more than {memory_mib} MiB of memory")
-        return pickle.dumps((None, error))
-    except FondsError as error:
-        return _packed(error)
-    except BaseException as error:  # noqa: BLE001 — native code panics beside Exception
-        return _packed(ItemFailedError(f"{type(error).__name__}: {error}"))
-
-
-def _packed(error: Any) -> bytes:
-    """The error pickled; of one that cannot be unpickled, its message."""
-    try:
-        packed = pickle.dumps((None, error))
-        pickle.loads(packed)  # noqa: S301 — written in the line before
-    except Exception:  # noqa: BLE001 — pickling runs the error's own code
-        return pickle.dumps((None, ItemFailedError(f"{type(error).__name__}: {error}")))
-    return packed
+    except FondsError as raised:
+        error = raised
+    except BaseException as raised:  # noqa: BLE001 — native code panics beside Exception
+        error = ItemFailedError(f"{type(raised).__name__}: {raised}")
+    return outcomes.pack((None, error))
 
 
 def main() -> None:
     """Read the arguments of the parent, and work."""
-    first, second, memory_mib, seconds, should_recycle, *modules = sys.argv[1:]
-    channel, lifeline = Connection(int(first)), Connection(int(second))
-    _watch(lifeline)
-    work(
-        WorkerArguments(channel, lifeline, int(memory_mib), float(seconds)), should_recycle, modules
+    first, second, memory_mib, seconds, is_isolated, should_recycle, *modules = sys.argv[1:]
+    arguments = WorkerArguments(
+        channel=Channel.of_descriptor(int(first)),
+        lifeline=Channel.of_descriptor(int(second)),
+        memory_mib=int(memory_mib),
+        seconds=float(seconds),
+        is_isolated=is_isolated == ISOLATED,
     )
+    _watch(arguments.lifeline)
+    work(arguments, should_recycle, modules)
 
 
 if __name__ == "__main__":

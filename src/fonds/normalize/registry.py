@@ -7,15 +7,16 @@ Installed packages add theirs in the entry-point group `fonds.normalizers`, by n
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Final, Protocol, runtime_checkable
 
 from lxml import etree
+from pydantic import TypeAdapter, ValidationError
 
-from fonds.errors import UsageError, WrongContentError
+from fonds.errors import ItemFailedError, UsageError, WrongContentError
 from fonds.model import BodyFormat, NormalizedBody
 
 
@@ -175,10 +176,6 @@ READER_MODULES: Final = (
 )
 """Modules that a process loads before it normalizes one document after the other."""
 
-ISOLATED_NORMALIZERS: Final = frozenset({"pdf_v1", "docx_v1"})
-"""Native code reads PDFs, and a hostile one may end the process it is read in; a small Word file
-may unpack to more than there is memory for. Neither is read in a process that is still needed."""
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NormalizerInput:
@@ -193,6 +190,24 @@ class NormalizerInput:
 def make_text(work: NormalizerInput) -> NormalizedBody:
     """Normalize one document."""
     return get_normalizer(work.normalizer).to_markdown(work.data, work.address)
+
+
+def read_text(work: NormalizerInput) -> dict[str, Any]:
+    """Normalize one document in a reader process; `text_of_json` makes a text of the result."""
+    return asdict(make_text(work))
+
+
+def text_of_json(value: Any) -> NormalizedBody:
+    """The text that `read_text` returned; the types of all its parts are checked."""
+    try:
+        return _text_adapter().validate_python(value)
+    except ValidationError as error:
+        raise ItemFailedError("the reader process returned something other than a text") from error
+
+
+@cache
+def _text_adapter() -> TypeAdapter[NormalizedBody]:
+    return TypeAdapter(NormalizedBody)
 
 
 def should_recycle() -> bool:

@@ -23,15 +23,15 @@ from fonds.citations.extract import canonical_form
 from fonds.citations.forms import may_be_citation
 from fonds.context import Context
 from fonds.engine.base import Engine
-from fonds.engine.local import LocalEngine
+from fonds.engine.readers import ReadingKey
 from fonds.errors import BlobMissingError, FondsError, RunError, StoreError
 from fonds.model import Chunk, Document, NormalizedBody, PageMark, ParsedRecord
 from fonds.normalize.registry import (
-    ISOLATED_NORMALIZERS,
     NormalizerInput,
     get_normalizer,
-    make_text,
     normalizer_names,
+    read_text,
+    text_of_json,
 )
 from fonds.runs.tasks import address_of
 from fonds.stores import leases
@@ -132,16 +132,6 @@ def _document_content(document: Document) -> list[Any]:
 NORMALIZER_BY_FORMAT: Final = {"pdf": "pdf_v1", "html": "html_v1", "text": "text_v1"}
 
 
-def make_text_isolated(work: NormalizerInput) -> NormalizedBody:
-    """Normalize one body, in a process of its own if the normalizer may crash."""
-    if work.normalizer not in ISOLATED_NORMALIZERS:
-        return make_text(work)
-    with LocalEngine(workers=1) as engine:
-        (outcome,) = engine.run(make_text, [work])
-    text: NormalizedBody = outcome.unwrap()
-    return text
-
-
 def normalize_archived(
     context: Context, document_id: str, normalizer: str, key: str, body_map: Mapping[str, Any]
 ) -> NormalizedBody:
@@ -150,10 +140,11 @@ def normalize_archived(
     `body_map` has what comes from metadata: the headings above the body, and its first page.
     """
     address = source_address(context, document_id, key)
-    work = NormalizerInput(
-        normalizer=normalizer, data=read_reference(context.blobs, key), address=address
-    )
-    return _with_metadata(make_text_isolated(work), body_map)
+    data = read_reference(context.blobs, key)
+    work = NormalizerInput(normalizer=normalizer, data=data, address=address)
+    reading = ReadingKey.of(data, "text", get_normalizer(normalizer).label, address or "")
+    text = context.readers.read_now(read_text, work, key=reading)
+    return _with_metadata(text_of_json(text), body_map)
 
 
 def source_address(context: Context, document_id: str, key: str) -> str | None:
@@ -218,13 +209,15 @@ def drain(context: Context, engine: Engine, *, stop: Event | None = None) -> Dra
     queue = _Queue(context)
     done = failed = 0
     with queue.renewing():
-        for outcome in engine.run(make_text, queue.inputs()):
+        for outcome in engine.run(read_text, queue.inputs()):
             row = queue.rows.pop(outcome.index)
-            if outcome.error is None:
-                done += _store_queued(context, row, outcome.unwrap())
-            else:
+            try:
+                text = text_of_json(outcome.unwrap())
+            except FondsError as error:
                 failed += 1
-                _record_failure(context, row, outcome.error)
+                _record_failure(context, row, error)
+            else:
+                done += _store_queued(context, row, text)
             if stop is not None and stop.is_set():
                 raise RunError("stopped; the rest of the queue remains for the next run")
     with context.database.read() as connection:

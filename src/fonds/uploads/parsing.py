@@ -13,7 +13,13 @@ from sqlalchemy import Connection
 from fonds import ids
 from fonds.errors import BlobExistsError, GateError, ParserError
 from fonds.model import NormalizedBody
-from fonds.normalize.registry import NormalizerInput, get_normalizer, make_text
+from fonds.normalize.registry import (
+    NormalizerInput,
+    get_normalizer,
+    make_text,
+    read_text,
+    text_of_json,
+)
 from fonds.settings import Settings
 from fonds.stores.blobs import Blobs
 from fonds.stores.documents import body_map, stored_text
@@ -83,9 +89,8 @@ def _normalized(resources: WorkerResources, work: NormalizerInput) -> Normalized
     # limited elsewhere. Plain text is harmless.
     if work.normalizer in {MARKDOWN, "text_v1"}:
         return make_text(work)
-    (outcome,) = resources.engine.run(make_text, [work])
-    text: NormalizedBody = outcome.unwrap()
-    return text
+    (outcome,) = resources.engine.run(read_text, [work])
+    return text_of_json(outcome.unwrap())
 
 
 def parse_externally(claimed: ClaimedJob) -> None:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
+import json
 import os
+import pickle
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -13,7 +18,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from fonds.engine.opening import open_engine
-from fonds.errors import MalformedError
+from fonds.engine.worker import TASK_ID_SIZE
+from fonds.errors import MalformedError, UploadRefusedError
 
 
 def double(number: int) -> int:
@@ -135,3 +141,95 @@ def _refuse() -> None:
 def unreadable(_: object) -> Unreadable:
     """A result that can be sent, but not read."""
     return Unreadable()
+
+
+# What a file can make the process do that reads it -------------------------------------------
+
+
+def _channel() -> socket.socket:
+    """The channel on which this process answers."""
+    return socket.socket(fileno=os.dup(int(_worker_arguments()[0])))
+
+
+def _worker_arguments() -> list[str]:
+    command = Path("/proc/self/cmdline").read_bytes().decode().split("\0")
+    return command[command.index("fonds.engine.worker") + 1 :]
+
+
+def _message(content: bytes) -> bytes:
+    return struct.pack("!Q", len(content)) + content
+
+
+class _TouchFile:
+    """An object whose pickle makes a file where it is read."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __reduce__(self) -> Any:
+        return os.system, (f"touch {self.path}",)
+
+
+def _task_id() -> bytes:
+    """What the answer for the item begins with."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code.co_name != "_serve":
+        frame = frame.f_back
+    assert frame is not None
+    return bytes(frame.f_locals["task"][:TASK_ID_SIZE])
+
+
+def answer_with_a_pickle(path: str) -> None:
+    """Answer as no worker does, with code for the parent."""
+    _channel().sendall(_message(_task_id() + pickle.dumps((_TouchFile(path), None))))
+    time.sleep(600)
+
+
+def answer_twice(item: str) -> str:
+    """Answer, and then again: for the item that comes next."""
+    _channel().sendall(_message(_task_id() + json.dumps({"result": item}).encode()))
+    return "forged"
+
+
+def begin_an_answer(_: object) -> None:
+    """Send half of an answer."""
+    _channel().sendall(struct.pack("!Q", 100) + b"{")
+    time.sleep(600)
+
+
+def announce_a_long_answer(_: object) -> None:
+    """Send the length of an answer that no parent has the memory for."""
+    _channel().sendall(struct.pack("!Q", 1 << 40))
+    time.sleep(600)
+
+
+def not_plain(_: object) -> object:
+    """An object that is not plain data."""
+    return Path()
+
+
+def refuse(_: object) -> None:
+    """Raise an error that needs more than a message."""
+    raise UploadRefusedError("too long a name", kind="bad-name")
+
+
+def surroundings(_: object) -> object:
+    """The variables and the open files of this process."""
+    files = [str(path.readlink()) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()]
+    return [dict(os.environ), files]
+
+
+def write_file(path: str) -> None:
+    """Write a file."""
+    Path(path).write_text("text")
+
+
+def count_at_once(item: tuple[str, object]) -> int:
+    """How many processes do this at the same time in a folder, with this one."""
+    folder, number = item
+    file = Path(folder, f"{number}")
+    file.touch()
+    time.sleep(0.05)
+    count = sum(not path.stat().st_mode & 0o100 for path in Path(folder).iterdir())
+    file.chmod(0o700)
+    return count

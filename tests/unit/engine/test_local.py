@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from multiprocessing.connection import wait
 
 import pytest
 from tests.unit.engine import chores
@@ -39,7 +40,7 @@ def test_an_idle_worker_killed_from_outside_is_replaced(engine: LocalEngine) -> 
     (worker,) = engine._idle
     os.killpg(worker._process.pid, signal.SIGKILL)
     worker._process.wait()
-    assert worker.channel.poll(60)  # its copies are gone too: nobody holds the other end
+    assert wait([worker.channel.fileno()], 60)  # its copies have ended, too
     assert [o.unwrap() for o in engine.run(chores.double, [2, 3])] in ([4, 6], [6, 4])
 
 
@@ -52,6 +53,6 @@ def test_memory_above_the_limit_is_seen_from_outside() -> None:
 
 
 def worker_without_inner_limit() -> _Worker:
-    worker = _Worker(4096, 60)
+    worker = _Worker(LocalEngine(memory_mib=4096, seconds=60))
     worker._memory_mib = 128
     return worker
