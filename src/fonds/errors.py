@@ -4,6 +4,7 @@ FondsError
 ├── UsageError                the request is invalid; exit code 2
 │   ├── SettingsError         a setting is malformed or contradictory
 │   │   └── MissingKeyError   a publisher requires a key that is not set
+│   ├── MissingLibraryError   a library is to be read, and there is none
 │   ├── UnknownSourceError    no source of this name is registered
 │   ├── UnknownDocumentError  no document has this id or alias
 │   ├── RecordError           a record does not match the schema of its index
@@ -75,6 +76,10 @@ class SettingsError(UsageError):
 
 class MissingKeyError(SettingsError):
     """A publisher requires a key that is not set."""
+
+
+class MissingLibraryError(UsageError):
+    """A library is to be read, and there is none; nothing was created."""
 
 
 class UnknownSourceError(UsageError):

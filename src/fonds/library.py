@@ -22,7 +22,7 @@ from fonds.engine.base import Engine
 from fonds.errors import FondsError, UnknownDocumentError
 from fonds.runs.concurrency import in_order
 from fonds.runs.state import RunReport, RunRequest
-from fonds.schema import ensure_plugin_tables, require_current
+from fonds.schema import ensure_plugin_tables, require_current, require_library
 from fonds.seams import Seams
 from fonds.search.filters import Filters
 from fonds.settings import Settings, read_settings
@@ -417,10 +417,19 @@ class Library:
 
 @contextmanager
 def open_library(
-    home: str | Path | None = None, *, seams: Seams | None = None, **overrides: Any
+    home: str | Path | None = None,
+    *,
+    create: bool = True,
+    seams: Seams | None = None,
+    **overrides: Any,
 ) -> Iterator[Library]:
-    """Open the library in a folder, creating it if there is none."""
+    """Open the library in a folder.
+
+    If there is none, it is created, or `MissingLibraryError` is raised if `create` is false.
+    """
     settings = read_settings({"home": home and Path(home), **overrides})
+    if not create:
+        require_library(settings)
     settings.home.mkdir(parents=True, exist_ok=True)
     library = Library(settings, seams=seams)
     try:

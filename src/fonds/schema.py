@@ -11,11 +11,13 @@ from sqlalchemy import Connection, Table, create_mock_engine, inspect, select, t
 from sqlalchemy.schema import CreateTable
 
 from fonds import ids
-from fonds.errors import SchemaError
+from fonds.errors import MissingLibraryError, SchemaError
 from fonds.runs import state as runs
+from fonds.seams import Seams
+from fonds.settings import Settings
 from fonds.sites.tables import website_tables
 from fonds.sources.registry import builtin_sources
-from fonds.stores.database import Database
+from fonds.stores.database import Database, open_database, sqlite_file
 from fonds.stores.tables import core_tables, metadata, table_versions
 from fonds.stores.triggers import full_text_index, run_triggers, upload_triggers
 from fonds.uploads import states as uploads
@@ -37,6 +39,23 @@ def require_current(database: Database) -> None:
         upgrade(database)
     elif version != HEAD:
         raise mismatch(version, "the database")
+
+
+def require_library(settings: Settings) -> None:
+    """MissingLibraryError if the settings name no library; no file or folder is created."""
+    file = sqlite_file(settings.database_url)
+    if file is None or file.is_file():
+        database = open_database(settings.database_url, seams=Seams())
+        try:
+            if current_version(database) is not None:
+                return
+        finally:
+            database.close()
+    where = f"there is no library at {file}" if file else "the database is empty"
+    raise MissingLibraryError(
+        f"{where}; name another folder with --home, create a library with `fonds init`, or try "
+        "`fonds --home demo-library demo`"
+    )
 
 
 def upgrade(database: Database) -> None:

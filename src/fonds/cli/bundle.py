@@ -13,7 +13,6 @@ import typer
 
 from fonds.cli.output import EXIT_FAILED, EXIT_INCOMPLETE, AsJson, err, out, print_json, safe
 from fonds.cli.session import Session
-from fonds.errors import UsageError
 from fonds.exchange.bundle.contents import BundlePackage, read_package
 from fonds.exchange.bundle.create import Created, Watch
 from fonds.exchange.bundle.create import create as create_bundle
@@ -24,7 +23,7 @@ from fonds.exchange.snapshot import display_address, snapshot
 from fonds.seams import Seams
 from fonds.search.filters import require_source
 from fonds.settings import FILE_NAME
-from fonds.stores.blobs import Blobs, open_blobs
+from fonds.stores.blobs import open_blobs, open_existing_blobs
 
 bundle_app = typer.Typer(help="Public content in files under one hash.", no_args_is_help=True)
 
@@ -101,7 +100,9 @@ def verify(
     Example: fonds bundle verify s3://bucket/bundles/fr
     """
     with _progress("verifying") as watch:
-        report = verify_bundle(_existing(bundle), display_address(bundle), watch=watch)
+        report = verify_bundle(
+            open_existing_blobs(bundle, seams=Seams()), display_address(bundle), watch=watch
+        )
     if as_json:
         print_json(report)
     else:
@@ -189,24 +190,19 @@ def _read_side(address: str) -> _BundleSide:
     folder = Path(address)
     if "://" not in address and any((folder / name).exists() for name in (_DATABASE, FILE_NAME)):
         return _BundleSide(address, None)
-    return _BundleSide(address, read_package(_existing(address), display_address(address)))
+    return _BundleSide(
+        address, read_package(open_existing_blobs(address, seams=Seams()), display_address(address))
+    )
 
 
 @contextmanager
 def _open_side(side: _BundleSide, sources: tuple[str, ...] | None) -> Iterator[RowSource]:
     if side.package is not None:
-        yield bundle_rows(_existing(side.address), side.package)
+        yield bundle_rows(open_existing_blobs(side.address, seams=Seams()), side.package)
         return
     session = Session(Path(side.address))
     with session.library() as library, snapshot(library.database) as connection:
         yield library_rows(connection, sources)
-
-
-def _existing(address: str) -> Blobs:
-    # Opening a folder as a blob store creates it.
-    if "://" not in address and not Path(address).is_dir():
-        raise UsageError(f"no such folder: {address}")
-    return open_blobs(address, seams=Seams())
 
 
 @contextmanager

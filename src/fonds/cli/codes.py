@@ -78,8 +78,8 @@ def list_codes(context: typer.Context, *, as_json: AsJson = False) -> None:
     \b
     Example: fonds code list
     """
-    with context.obj.library() as library:
-        stored = editions(library.database)
+    with context.obj.library_if_any() as library:
+        stored = editions(library.database) if library else []
     infos = [adapter.info for adapter in SourceRegistry().codes().values()]
     if as_json:
         print_json([_code_fields(info, stored) for info in infos])
@@ -175,7 +175,7 @@ def ingest(
                 name, request, apart=invocation_process, progress=progress
             )
 
-    with context.obj.library(sqlite_cache_mib=_SQLITE_CACHE_MIB) as library:
+    with context.obj.library(create=True, sqlite_cache_mib=_SQLITE_CACHE_MIB) as library:
         report = run_until_stopped(work(library))
     if as_json:
         print_json(

@@ -6,14 +6,16 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from fonds.cli.output import AsJson, err, out, print_json, print_table, safe
-from fonds.cli.process import run_until_stopped
+from fonds.cli.process import run_until_stopped, set_up_logging
 from fonds.cli.progress import exit_code, print_reports
 from fonds.errors import UsageError
 from fonds.sites import website as websites
@@ -114,7 +116,7 @@ def crawl(
         browser=browser,
     )
     with (
-        context.obj.library(**LOW_MEMORY) as library,
+        context.obj.library(create=True, **LOW_MEMORY) as library,
         _display(quiet=as_json) as watch,
     ):
         if dry_run:
@@ -231,8 +233,13 @@ def probe(
             advisors = advisors_of(library.settings)
             return await probe_page(url, opened, advisors, browser=browser)
 
-    with context.obj.library() as library:
-        result = run_until_stopped(work(library))
+    from fonds.library import Library  # noqa: PLC0415 — as above
+
+    with TemporaryDirectory() as scratch:
+        # A look at a page needs no library, and must not create one.
+        settings = replace(context.obj.settings(), home=Path(scratch), database="", blobs="")
+        set_up_logging(settings)
+        result = run_until_stopped(work(Library(settings)))
     if as_json:
         print_json(_probe_fields(result))
     else:

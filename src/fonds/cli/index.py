@@ -33,7 +33,7 @@ from fonds.shards.query import query as query_index
 from fonds.shards.schema import schema_of
 from fonds.shards.verify import stats as measure_index
 from fonds.shards.verify import verify as verify_index
-from fonds.stores.blobs import open_blobs
+from fonds.stores.blobs import open_blobs, open_existing_blobs
 
 index_app = typer.Typer(
     help="Indexes: records by key in an object store.",
@@ -63,10 +63,11 @@ def register(app: typer.Typer) -> None:
     app.add_typer(index_app, name="index")
 
 
-def _open(context: typer.Context, name: str, root: str | None) -> Index:
+def _open(context: typer.Context, name: str, root: str | None, *, create: bool = False) -> Index:
     settings = context.obj.settings()
     set_up_logging(settings)
-    return open_index(open_blobs(root or settings.indexes_url, seams=Seams()), name)
+    open_store = open_blobs if create else open_existing_blobs
+    return open_index(open_store(root or settings.indexes_url, seams=Seams()), name)
 
 
 @index_app.command()
@@ -110,7 +111,7 @@ def put(
     \b
     Example: fonds index put domains domain=epa.gov company_name="Environmental Protection Agency"
     """
-    index = _open(context, name, root)
+    index = _open(context, name, root, create=True)
     record = index.schema.parse(dict(_pair(value) for value in values))
     record.setdefault(index.schema.time.name, datetime.now(UTC))
     if not put_record(index, record):
@@ -141,7 +142,7 @@ def load(
     Examples: fonds index load domains hosts.jsonl
               fonds index load domains dotgov.csv --column domain="Domain name" --column company_name="Organization name"
     """  # noqa: E501 — one command is one line
-    index = _open(context, name, root)
+    index = _open(context, name, root, create=True)
     timestamp = index.schema.time.read(time) if time else datetime.now(UTC)
     assert isinstance(timestamp, datetime)
     columns = dict(_pair(pair) for pair in column or ())
@@ -194,7 +195,7 @@ def compile_(
     address = root or settings.indexes_url
     with stoppable() as stop, compiling_on(settings.engine, address) as elsewhere:
         while True:
-            index = _open(context, name, root)
+            index = _open(context, name, root, create=True)
             compiler = Compiler(index, seams=Seams(), workers=workers, remote=elsewhere(index))
             with err.status("compiling …") as status:
                 done = compiler.run(stop=stop, watch=_progress(status.update))
@@ -322,7 +323,7 @@ def divide(
     \b
     Example: fonds index divide domains --digits 3
     """
-    index = _open(context, name, root)
+    index = _open(context, name, root, create=True)
     total = 16**index.layout.digits
     with err.status("dividing …") as status:
         locks = Locks(index, Seams().clock, "divide")

@@ -144,7 +144,7 @@ def bootstrap(
         await embed_until_stopped(library)
         return reports
 
-    with context.obj.library() as library:
+    with context.obj.library(create=True) as library:
         reports = run_until_stopped(work(library))
     _report(reports, reports if as_json else None)
 
@@ -170,7 +170,7 @@ def _run(
                 source, request, progress=progress, record=record, replay=replay
             )
 
-    with session.library() as library:
+    with session.library(create=True) as library:
         report = run_until_stopped(work(library))
     _report([report], report if as_json else None)
 

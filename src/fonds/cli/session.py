@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from fonds.errors import UsageError
+from fonds.errors import MissingLibraryError, UsageError
 from fonds.settings import Settings, read_settings
 
 if TYPE_CHECKING:
@@ -30,13 +30,26 @@ class Session:
         return read_settings({"home": self.home})
 
     @contextmanager
-    def library(self, **overrides: Any) -> Iterator[Library]:
-        """Open the library and set up logging."""
+    def library(self, *, create: bool = False, **overrides: Any) -> Iterator[Library]:
+        """Open the library and set up logging; `create` it if there is none, or raise an error."""
         from fonds.cli.process import set_up_logging  # noqa: PLC0415 — see the module
         from fonds.library import open_library  # noqa: PLC0415 — as above
 
-        with open_library(self.home, **overrides) as library:
+        with open_library(self.home, create=create, **overrides) as library:
             set_up_logging(library.settings)
+            yield library
+
+    @contextmanager
+    def library_if_any(self) -> Iterator[Library | None]:
+        """As `library`, or None if there is none."""
+        from fonds.schema import require_library  # noqa: PLC0415 — see the module
+
+        try:
+            require_library(self.settings())
+        except MissingLibraryError:
+            yield None
+            return
+        with self.library() as library:
             yield library
 
 

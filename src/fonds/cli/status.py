@@ -35,6 +35,8 @@ from fonds.runs.overview import open_error_rows, overview, recent_runs, run_logs
 from fonds.runs.schedule import next_run, serve_schedule
 from fonds.runs.state import RunRequest
 from fonds.runs.tasks import resolve
+from fonds.seams import Seams
+from fonds.sources.registry import SourceRegistry
 
 MAX_PRINTED_FAILURES: Final = 20
 MAX_PRINTED_IDS: Final = 5
@@ -187,11 +189,14 @@ def schedule(context: typer.Context, *, as_json: AsJson = False) -> None:
     \b
     Example: fonds schedule
     """
-    with context.obj.library() as library:
-        now = library.seams.clock.now()
+    with context.obj.library_if_any() as library:
+        sources, clock = (
+            (library.sources, library.seams.clock) if library else (SourceRegistry(), Seams().clock)
+        )
+        now = clock.now()
         rows = [
             {"source": s.info.name, "schedule": s.info.schedule, "next": next_run(s.info, now)}
-            for s in library.sources.values()
+            for s in sources.values()
         ]
     if as_json:
         print_json(rows)

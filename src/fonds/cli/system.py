@@ -24,7 +24,7 @@ from fonds.exchange.export import export
 from fonds.exchange.snapshot import display_address
 from fonds.library import Library
 from fonds.runs.state import RunReport, RunRequest
-from fonds.schema import HEAD, current_version, upgrade
+from fonds.schema import HEAD, current_version, require_library, upgrade
 from fonds.search.filters import require_source
 from fonds.stores.blobs import open_blobs
 from fonds.stores.tables import document_chunk_buffer, documents
@@ -82,7 +82,7 @@ def demonstrate(session: Session) -> int:
     """Ingest the bundled upstream, search it, and return the exit code."""
     with DemoUpstream() as upstream:
         overrides = {"hosts": upstream.hosts, "allow_private": True}
-        with session.library(**overrides) as library:
+        with session.library(create=True, **overrides) as library:
             reports = asyncio.run(_ingest(library))
             print_reports(reports)
             queued = library.normalize_queued()
@@ -137,7 +137,7 @@ def init(context: typer.Context) -> None:
     \b
     Example: fonds --home library init
     """
-    with context.obj.library() as library:
+    with context.obj.library(create=True) as library:
         out.print(f"the library is in {library.settings.home.absolute()}")
 
 
@@ -168,7 +168,9 @@ def db_backup(
     \b
     Example: fonds db backup backups/2026-03-04.db
     """
-    library = Library(context.obj.settings())
+    settings = context.obj.settings()
+    require_library(settings)
+    library = Library(settings)
     try:
         backup.back_up(library.database, to, library.seams)
         out.print(f"the database is copied to {to} ({to.stat().st_size:,} bytes)")

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pysqlite3.dbapi2 as sqlite
 
 from fonds.errors import StoreError, UsageError
-from fonds.schema import current_version, require_upgradable
+from fonds.schema import require_upgradable
 from fonds.seams import Seams
 from fonds.stores.database import Database
 from fonds.stores.folder import sync_path
@@ -23,8 +23,6 @@ def back_up(database: Database, to: Path, seams: Seams) -> None:
     _require_file(database)
     if to.exists():
         raise UsageError(f"{to} exists, and a back-up is never overwritten: name a new file")
-    if current_version(database) is None:
-        raise UsageError("there is no library here yet: create one with `fonds init`")
     to.parent.mkdir(parents=True, exist_ok=True)
     partial = to.with_name(to.name + _PARTIAL)
     partial.unlink(missing_ok=True)

@@ -27,7 +27,7 @@ from fonds.schema import HEAD, advice, current_version
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.stores.blobs import open_blobs
-from fonds.stores.database import open_database
+from fonds.stores.database import open_database, sqlite_file
 from fonds.stores.tables import document_chunk_buffer, ingestion_logs, ingestion_runs, upload_jobs
 
 MAX_READ_SECONDS: Final = 20.0
@@ -193,6 +193,12 @@ def examine(settings: Settings, *, seams: Seams | None = None) -> Iterator[Findi
     seams = seams or Seams()
     began = (seams.clock.now(), seams.clock.monotonic())
     try:
+        file = sqlite_file(settings.database_url)
+        if file is not None and not file.is_file():
+            advice = "name another folder with --home, or create a library with `fonds init`"
+            missing = failure("library", f"there is no library at {file}", advice)
+            yield replace(missing, group="files")
+            return
         settings.home.mkdir(parents=True, exist_ok=True)
         blobs = open_blobs(settings.blobs_url, seams=seams)
         database = open_database(

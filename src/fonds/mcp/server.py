@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial, singledispatch, wraps
 from importlib import metadata
-from pathlib import Path
 from typing import Any, Final, Literal
 from uuid import UUID
 
@@ -24,10 +23,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import BaseModel
 from sqlalchemy import event
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
 
-from fonds.errors import SchemaError, SettingsError
 from fonds.library import Library
 from fonds.mcp.reading import passage_name
 from fonds.mcp.schemas import (
@@ -46,7 +42,7 @@ from fonds.mcp.schemas import (
 )
 from fonds.mcp.tools import Tools
 from fonds.results import ChunkLocator, QuoteCheck, Resolution
-from fonds.schema import current_version, require_current
+from fonds.schema import require_current, require_library
 from fonds.settings import Settings
 
 
@@ -326,29 +322,15 @@ def _in_thread(
 @contextmanager
 def open_for_reading(settings: Settings) -> Iterator[Library]:
     """The library as it is; an error where there is none, instead of an empty source."""
-    _require_file(settings)
+    require_library(settings)
     library = Library(settings)
     try:
         if library.database.is_sqlite:
             event.listen(library.database.engine, "connect", _set_read_only)
-        if current_version(library.database) is None:
-            raise SchemaError("the database is empty: fill it with `fonds bootstrap` first")
         require_current(library.database)
         yield library
     finally:
         library.close()
-
-
-def _require_file(settings: Settings) -> None:
-    try:
-        url = make_url(settings.database_url)
-    except ArgumentError:
-        return  # opening the database reports the error
-    if url.get_backend_name() == "sqlite" and url.database and not Path(url.database).is_file():
-        raise SettingsError(
-            f"there is no library at {url.database}: name one with --home, "
-            "or fill this one with `fonds bootstrap` first"
-        )
 
 
 def _set_read_only(connection: Any, _record: Any) -> None:

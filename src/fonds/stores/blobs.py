@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from fonds.errors import SettingsError, StoreError
+from fonds.errors import SettingsError, StoreError, UsageError
 from fonds.seams import Seams
 from fonds.stores.folder import BlobInfo, BlobVersion, Data, FolderBlobs, Method, SignedAddress
 
@@ -24,6 +24,7 @@ __all__ = [
     "Method",
     "SignedAddress",
     "open_blobs",
+    "open_existing_blobs",
 ]
 
 _OBJECTS: Final = frozenset({"memory", "s3", "az", "gs"})
@@ -112,6 +113,15 @@ def open_blobs(address: str, *, seams: Seams) -> Blobs:
     from fonds.stores.objects import open_objects  # noqa: PLC0415
 
     return open_objects(parts, seams=seams)
+
+
+def open_existing_blobs(address: str, *, seams: Seams) -> Blobs:
+    """As `open_blobs`; a folder that does not exist is an error, and is not created."""
+    is_folder = "://" not in address or address.startswith("file:")
+    folder = _local_path(_split(address)) if "://" in address and is_folder else Path(address)
+    if is_folder and not folder.is_dir():
+        raise UsageError(f"no such folder: {address}")
+    return open_blobs(address, seams=seams)
 
 
 def _split(address: str) -> SplitResult:

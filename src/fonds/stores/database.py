@@ -90,21 +90,34 @@ def open_database(address: str, *, seams: Seams, cache_mib: int = 16) -> Databas
 
     `cache_mib` is SQLite's page cache.
     """
+    url = _url(address)
+    file = sqlite_file(address)
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        return Database(open_sqlite(url, cache_mib=cache_mib), SqliteFullText(), seams)
+    if url.get_backend_name() == "postgresql":
+        return Database(_open_postgres(url), PostgresFullText(), seams)
+    raise SettingsError(f"{url.drivername} is not supported; use sqlite or postgresql")
+
+
+def sqlite_file(address: str) -> Path | None:
+    """The file of an SQLite database; None for an address of another database."""
+    url = _url(address)
+    if url.get_backend_name() != "sqlite":
+        return None
+    if not url.database or url.database == ":memory:":
+        raise SettingsError("SQLite needs a file: sqlite:////path/to/fonds.db")
+    return Path(url.database)
+
+
+def _url(address: str) -> URL:
     try:
-        url = make_url(address)
+        return make_url(address)
     except ArgumentError as error:
         raise SettingsError(
             "the setting `database` is not a database URL; use sqlite:////path/to/fonds.db "
             "or postgresql://user@host/name"
         ) from error
-    if url.get_backend_name() == "sqlite":
-        if not url.database or url.database == ":memory:":
-            raise SettingsError("SQLite needs a file: sqlite:////path/to/fonds.db")
-        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-        return Database(open_sqlite(url, cache_mib=cache_mib), SqliteFullText(), seams)
-    if url.get_backend_name() == "postgresql":
-        return Database(_open_postgres(url), PostgresFullText(), seams)
-    raise SettingsError(f"{url.drivername} is not supported; use sqlite or postgresql")
 
 
 def _open_postgres(url: URL) -> Engine:

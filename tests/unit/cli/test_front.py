@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 import pytest
 import typer.main
@@ -73,7 +74,7 @@ def test_malformed_setting_is_a_usage_error_that_names_it(
     assert outcome.err.startswith("error: FONDS_TIMEOUT: 'soon' is not a valid value")
 
 
-@pytest.mark.parametrize("command", ["status", "init", "search x", "doctor"])
+@pytest.mark.parametrize("command", ["run legislators", "init"])
 def test_home_that_cannot_be_created_is_an_error_without_a_traceback(
     fonds: Fonds, tmp_path: Path, command: str
 ) -> None:
@@ -117,10 +118,56 @@ def test_doctor_finds_a_good_library_well(fonds: Fonds) -> None:
 
 
 def test_doctor_advises_what_to_do_about_an_empty_home(fonds: Fonds, tmp_path: Path) -> None:
-    outcome = fonds("doctor", "--home", str(tmp_path / "empty"))
+    (tmp_path / "fonds.db").touch()
+    outcome = fonds("doctor", "--home", str(tmp_path))
     assert outcome.code == 1
     assert "no tables yet" in outcome.out
     assert "run `fonds init`" in outcome.out
+
+
+READING: Final = (
+    *(
+        "search x",
+        "show fr:1",
+        "changes --since 2026-01-01",
+        "cite fr:1",
+        "cites fr:1",
+        "cited-by fr:1",
+    ),
+    *("resolve fr:1", "check-quote text --cite fr:1", "verify fr:1", "status", "errors", "logs"),
+    *("commands", "metrics", "prune", "audit gao", "dismiss gao task", "doctor", "mcp", "serve"),
+    *("worker --drain", "scheduler", "site list", "code tree usc 2024", "embed", "embed-status"),
+    *("token list", "export --format csv --to elsewhere", "bundle create --to elsewhere"),
+    *("normalize --drain", "renormalize", "citations", "db backup copy.db", "index stats domains"),
+)
+
+
+@pytest.mark.parametrize("command", READING)
+def test_reading_never_creates_a_library(
+    fonds: Fonds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcome = fonds("--home", "nowhere", *command.split())
+    assert outcome.code in {1, 2}
+    assert not list(tmp_path.iterdir())
+    assert "nowhere" in outcome.err + outcome.out
+
+
+def test_what_there_is_without_a_library_is_listed_without_creating_one(
+    fonds: Fonds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command in ("sources", "schedule", "code list"):
+        outcome = fonds("--home", "nowhere", *command.split(), "--json")
+        assert (outcome.code, outcome.err) == (0, "")
+        assert outcome.json
+    assert not list(tmp_path.iterdir())
+
+
+def test_error_for_a_missing_library_says_what_to_do(fonds: Fonds, tmp_path: Path) -> None:
+    outcome = fonds("--home", str(tmp_path / "nowhere"), "search", "x")
+    for advice in (str(tmp_path / "nowhere"), "fonds init", "--home", "demo"):
+        assert advice in outcome.err
 
 
 def test_doctor_finds_a_file_that_is_no_database(fonds: Fonds, tmp_path: Path) -> None:

@@ -150,8 +150,8 @@ def test_logs_of_a_run_without_trouble_tell_its_stages_and_its_end(fonds: Fonds)
     assert " info  run ended: success  discovered=5 " in lines[-1]
 
 
-def test_logs_of_a_source_that_never_ran_are_said_to_be_empty(fonds: Fonds, tmp_path: Path) -> None:
-    outcome = fonds("logs", "--source", "legislators", "--home", str(tmp_path))
+def test_logs_of_a_source_that_never_ran_are_said_to_be_empty(fonds: Fonds, empty: Path) -> None:
+    outcome = fonds("logs", "--source", "legislators", "--home", str(empty))
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "no log lines\n")
 
 

@@ -86,10 +86,10 @@ def test_search_that_finds_nothing_says_so_and_is_no_failure(fonds: Fonds) -> No
     assert fonds("search", "zzyzx", "--json").json == []
 
 
-def test_search_in_an_empty_library_says_that_it_is_empty(fonds: Fonds, tmp_path: Path) -> None:
-    outcome = fonds("search", "water", "--home", str(tmp_path))
+def test_search_in_an_empty_library_says_that_it_is_empty(fonds: Fonds, empty: Path) -> None:
+    outcome = fonds("search", "water", "--home", str(empty))
     assert outcome.code == 0
-    assert f"the library in {tmp_path} is empty; fill it with `fonds bootstrap`" in outcome.err
+    assert f"the library in {empty} is empty; fill it with `fonds bootstrap`" in outcome.err
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_passages_of_a_markdown_file(fonds: Fonds, tmp_path: Path) -> None:
     assert "First words." in fonds("chunk", str(file)).out
 
 
-def test_empty_queue_is_drained_and_nothing_is_stale(fonds: Fonds, tmp_path: Path) -> None:
-    home = str(tmp_path)
+def test_empty_queue_is_drained_and_nothing_is_stale(fonds: Fonds, empty: Path) -> None:
+    home = str(empty)
     assert fonds("normalize", "--drain", "--json", "--home", home).json["done"] == 0
     assert fonds("renormalize", "--json", "--home", home).json["checked"] == 0

@@ -104,11 +104,6 @@ def test_no_back_up_is_overwritten(library: Database, tmp_path: Path) -> None:
     assert (tmp_path / "copy.db").read_text() == "mine"
 
 
-def test_nothing_is_no_library(tmp_path: Path) -> None:
-    with opened(tmp_path / "fonds.db") as empty, pytest.raises(UsageError, match="no library"):
-        back_up(empty, tmp_path / "copy.db", SEAMS)
-
-
 @pytest.mark.parametrize("cut", [0, 100, 5000, 100_000])
 def test_a_copy_that_is_cut_off_is_not_restored(
     library: Database, tmp_path: Path, cut: int

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
-from fonds.errors import SchemaError, SettingsError
+from fonds.errors import MissingLibraryError, SettingsError
 from fonds.library import Library
 from fonds.mcp.server import open_for_reading
 from fonds.settings import read_settings
@@ -18,7 +18,7 @@ from fonds.settings import read_settings
 def test_library_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     home = tmp_path / "library"
     with (
-        pytest.raises(SettingsError, match="fonds bootstrap"),
+        pytest.raises(MissingLibraryError, match="fonds init"),
         open_for_reading(read_settings({"home": home}, environ={})),
     ):
         pass
@@ -29,7 +29,7 @@ def test_empty_database_is_left_empty(tmp_path: Path) -> None:
     database = tmp_path / "fonds.db"
     database.touch()
     with (
-        pytest.raises(SchemaError, match="fonds bootstrap"),
+        pytest.raises(MissingLibraryError, match="fonds init"),
         open_for_reading(read_settings({"home": tmp_path}, environ={})),
     ):
         pass
@@ -49,7 +49,7 @@ def test_empty_postgresql_database_is_left_empty(
 ) -> None:
     settings = read_settings({"home": tmp_path, "database": bare_postgres_database}, environ={})
     for _ in range(2):
-        with pytest.raises(SchemaError, match="empty"), open_for_reading(settings):
+        with pytest.raises(MissingLibraryError, match="empty"), open_for_reading(settings):
             pass
 
 
