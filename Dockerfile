@@ -23,7 +23,7 @@ LABEL org.opencontainers.image.title="fonds" \
 RUN python -m pip uninstall --yes --quiet --root-user-action=ignore pip setuptools wheel && \
     groupadd --system --gid 10001 fonds && \
     useradd --system --uid 10001 --gid fonds --home-dir /library --shell /usr/sbin/nologin fonds && \
-    install --directory --owner=fonds --group=fonds --mode=0750 /library
+    install --directory --owner=fonds --group=fonds --mode=0700 /library
 COPY --from=build /opt/fonds /opt/fonds
 ENV PATH=/opt/fonds/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \

@@ -48,7 +48,8 @@ FondsError
 │   ├── EditionChangedError   a published edition has other content than before
 │   ├── ShardError            a shard is truncated or contains invalid records
 │   ├── BundleError           a bundle is damaged, or is not a bundle
-│   └── SchemaError           the database schema is older or newer than this program
+│   ├── SchemaError           the database schema is older or newer than this program
+│   └── LibraryBusyError      a library cannot be replaced, or opened, while others have it
 ├── EngineError               one item failed in a worker process; others are unaffected
 │   ├── ItemTimeoutError      the item exceeded its time limit
 │   ├── ItemMemoryError       the item exceeded its memory limit
@@ -285,6 +286,10 @@ class BundleError(StoreError):
 
 class SchemaError(StoreError):
     """The database schema is older or newer than this program."""
+
+
+class LibraryBusyError(StoreError):
+    """A library is to be replaced while it is in use, or to be opened while it is replaced."""
 
 
 class EngineError(FondsError):

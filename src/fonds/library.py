@@ -30,9 +30,11 @@ from fonds.sites.tables import websites
 from fonds.sources.base import Registered
 from fonds.sources.registry import SourceRegistry, builtin_sources, plugin_sources
 from fonds.stores.blobs import open_blobs, read_reference
-from fonds.stores.database import open_database
+from fonds.stores.database import open_database, sqlite_file
 from fonds.stores.documents import visible_to
+from fonds.stores.permissions import make_private_folder
 from fonds.stores.tables import code_units, document_aliases, documents
+from fonds.stores.usage_lock import UsageLock
 
 if TYPE_CHECKING:
     from threading import Event
@@ -67,6 +69,7 @@ class Library:
         )
         self.blobs = open_blobs(settings.blobs_url, seams=self.seams)
         self.sources = SourceRegistry()
+        self._usage = _share(settings)
 
     def run(
         self,
@@ -413,6 +416,8 @@ class Library:
         if "context" in self.__dict__:
             self.context.close_readers()
         self.database.close()
+        if self._usage is not None:
+            self._usage.close()
 
 
 @contextmanager
@@ -430,7 +435,7 @@ def open_library(
     settings = read_settings({"home": home and Path(home), **overrides})
     if not create:
         require_library(settings)
-    settings.home.mkdir(parents=True, exist_ok=True)
+    make_private_folder(settings.home)
     library = Library(settings, seams=seams)
     try:
         require_current(library.database)
@@ -440,6 +445,12 @@ def open_library(
         yield library
     finally:
         library.close()
+
+
+def _share(settings: Settings) -> UsageLock | None:
+    """Keep others from replacing the database as long as it is open."""
+    file = sqlite_file(settings.database_url)
+    return UsageLock(file, exclusive=False) if file is not None else None
 
 
 def _reload_websites(library: Library) -> None:

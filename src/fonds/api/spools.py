@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect
 
 from fonds.api.middleware import refuse_beyond
 from fonds.api.problems import RETRY_AFTER, ProblemError
+from fonds.stores.permissions import make_private_folder
 
 CHUNK_BYTES: Final = 1 << 20
 """Bytes per read or write."""
@@ -92,7 +93,7 @@ async def spooled(
 
 
 def _open(folder: Path) -> Any:
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
     return tempfile.NamedTemporaryFile(dir=folder)
 
 

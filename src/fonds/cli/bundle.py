@@ -65,7 +65,7 @@ def create(
         address = to or str(library.settings.home / "bundle")
         created = create_bundle(
             library.database,
-            open_blobs(address, seams=library.seams),
+            open_blobs(address, seams=library.seams, private=False),
             sources=[require_source(each, library.sources) for each in source] if source else None,
             where=display_address(address),
             watch=watch,
@@ -101,7 +101,9 @@ def verify(
     """
     with _progress("verifying") as watch:
         report = verify_bundle(
-            open_existing_blobs(bundle, seams=Seams()), display_address(bundle), watch=watch
+            open_existing_blobs(bundle, seams=Seams(), private=False),
+            display_address(bundle),
+            watch=watch,
         )
     if as_json:
         print_json(report)
@@ -191,14 +193,19 @@ def _read_side(address: str) -> _BundleSide:
     if "://" not in address and any((folder / name).exists() for name in (_DATABASE, FILE_NAME)):
         return _BundleSide(address, None)
     return _BundleSide(
-        address, read_package(open_existing_blobs(address, seams=Seams()), display_address(address))
+        address,
+        read_package(
+            open_existing_blobs(address, seams=Seams(), private=False), display_address(address)
+        ),
     )
 
 
 @contextmanager
 def _open_side(side: _BundleSide, sources: tuple[str, ...] | None) -> Iterator[RowSource]:
     if side.package is not None:
-        yield bundle_rows(open_existing_blobs(side.address, seams=Seams()), side.package)
+        yield bundle_rows(
+            open_existing_blobs(side.address, seams=Seams(), private=False), side.package
+        )
         return
     session = Session(Path(side.address))
     with session.library() as library, snapshot(library.database) as connection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -129,7 +130,8 @@ def plan(
     with TemporaryDirectory() as scratch:
         # Planning must not even create an empty library.
         settings = replace(context.obj.settings(), home=Path(scratch), database="", blobs="")
-        plans, failed = run_until_stopped(walk(Library(settings)))
+        with closing(Library(settings)) as library:
+            plans, failed = run_until_stopped(walk(library))
     if as_json:
         errors = [{"id": unit_id, "error": error} for unit_id, error in failed]
         print_json({"units": [asdict(plan) for plan in plans] + errors})

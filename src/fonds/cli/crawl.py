@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -239,7 +239,8 @@ def probe(
         # A look at a page needs no library, and must not create one.
         settings = replace(context.obj.settings(), home=Path(scratch), database="", blobs="")
         set_up_logging(settings)
-        result = run_until_stopped(work(Library(settings)))
+        with closing(Library(settings)) as library:
+            result = run_until_stopped(work(library))
     if as_json:
         print_json(_probe_fields(result))
     else:

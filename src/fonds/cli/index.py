@@ -67,7 +67,8 @@ def _open(context: typer.Context, name: str, root: str | None, *, create: bool =
     settings = context.obj.settings()
     set_up_logging(settings)
     open_store = open_blobs if create else open_existing_blobs
-    return open_index(open_store(root or settings.indexes_url, seams=Seams()), name)
+    store = open_store(root or settings.indexes_url, seams=Seams(), private=root is None)
+    return open_index(store, name)
 
 
 @index_app.command()
@@ -90,7 +91,8 @@ def create(
     Example: fonds index create pdfs url:string pages:integer updated_at:datetime
     """
     columns = [(field.partition(":")[0], field.partition(":")[2] or "string") for field in fields]
-    blobs = open_blobs(root or context.obj.settings().indexes_url, seams=Seams())
+    address = root or context.obj.settings().indexes_url
+    blobs = open_blobs(address, seams=Seams(), private=root is None)
     made = create_index(blobs, name, schema_of(columns))
     err.print(f"created the index {made.name} with {len(made.schema.fields)} fields")
 

@@ -25,8 +25,10 @@ from fonds.exchange.snapshot import display_address
 from fonds.library import Library
 from fonds.runs.state import RunReport, RunRequest
 from fonds.schema import HEAD, current_version, require_library, upgrade
+from fonds.seams import Seams
 from fonds.search.filters import require_source
 from fonds.stores.blobs import open_blobs
+from fonds.stores.database import open_database
 from fonds.stores.tables import document_chunk_buffer, documents
 
 _DATABASES: Final = "the home of a library, an SQLite file, or postgresql://…"
@@ -182,22 +184,29 @@ def db_backup(
 def db_restore(
     context: typer.Context,
     copy: Annotated[Path, typer.Argument(help="A file made by `fonds db backup`.")],
+    *,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Replace the content of an existing library.")
+    ] = False,
 ) -> None:
-    """Replace the content of the database by a backup; SQLite only.
+    """Fill the database from a backup; SQLite only.
 
-    Stop scheduler, workers and servers first. If it is killed, the previous content stays.
+    An existing library is replaced only with --replace, and not while a process uses it: stop its
+    servers, schedulers and workers first. If the command is killed, the previous content stays.
 
     \b
-    Example: fonds db restore backups/2026-03-04.db
+    Examples: fonds db restore backups/2026-03-04.db
+              fonds db restore --replace backups/2026-03-04.db
     """
-    library = Library(context.obj.settings())
+    settings, seams = context.obj.settings(), Seams()
+    database = open_database(settings.database_url, seams=seams)
     try:
-        version = backup.restore(library.database, copy, library.seams)
-        out.print(f"restored; the database is at version {version}")
-        if version < HEAD:
-            out.print("run `fonds db upgrade` next")
+        version = backup.restore(database, copy, seams, replace=replace)
     finally:
-        library.close()
+        database.close()
+    out.print(f"restored; the database is at version {version}")
+    if version < HEAD:
+        out.print("run `fonds db upgrade` next")
 
 
 def demo(context: typer.Context) -> None:
@@ -246,7 +255,7 @@ def export_tables(
     with context.obj.library() as library, err.status("exporting …") as status:
         done = export(
             library.database,
-            open_blobs(to, seams=library.seams),
+            open_blobs(to, seams=library.seams, private=False),
             kind,
             where=display_address(to),
             registry=library.sources,

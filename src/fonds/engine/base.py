@@ -9,6 +9,7 @@ from typing import Any, Final, Generic, Protocol, Self, TypeVar, runtime_checkab
 
 from fonds.errors import EngineError, FondsError, SettingsError
 from fonds.settings import Settings
+from fonds.stores.permissions import make_private_folder
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
@@ -93,4 +94,4 @@ def require_local_files(settings: Settings) -> None:
                 f"{path} is not on every machine of the cluster: share the library with PostgreSQL"
                 " and an object store, or set FONDS_ENGINE=local"
             )
-    settings.home.mkdir(parents=True, exist_ok=True)
+    make_private_folder(settings.home)

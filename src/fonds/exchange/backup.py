@@ -10,10 +10,12 @@ from typing import Any, Final
 import pysqlite3.dbapi2 as sqlite
 
 from fonds.errors import StoreError, UsageError
-from fonds.schema import require_upgradable
+from fonds.schema import current_version, require_upgradable
 from fonds.seams import Seams
 from fonds.stores.database import Database
 from fonds.stores.folder import sync_path
+from fonds.stores.permissions import make_private_file, make_private_folder
+from fonds.stores.usage_lock import UsageLock
 
 _PARTIAL: Final = ".partial"
 
@@ -23,9 +25,10 @@ def back_up(database: Database, to: Path, seams: Seams) -> None:
     _require_file(database)
     if to.exists():
         raise UsageError(f"{to} exists, and a back-up is never overwritten: name a new file")
-    to.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(to.parent)
     partial = to.with_name(to.name + _PARTIAL)
     partial.unlink(missing_ok=True)
+    make_private_file(partial)
     with _driver(database) as source, closing(sqlite.connect(str(partial))) as copy:
         _copy(source, copy)
     sync_path(partial)
@@ -34,14 +37,22 @@ def back_up(database: Database, to: Path, seams: Seams) -> None:
     sync_path(to.parent)
 
 
-def restore(database: Database, copy: Path, seams: Seams) -> str:
-    """Replace the contents of the database by a back-up, and return its schema's version.
+def restore(database: Database, copy: Path, seams: Seams, *, replace: bool = False) -> str:
+    """Fill the database from a back-up, and return its schema's version.
 
-    It is one transaction: if the process is killed, the database is unchanged.
+    The contents of a library are replaced only if `replace` is true, and never while a process uses
+    it. It is one transaction: if the process is killed, the database is unchanged.
     """
-    _require_file(database)
+    file = _require_file(database)
     if not copy.is_file():
         raise UsageError(f"there is no file {copy}")
+    with UsageLock(file, exclusive=True):
+        if not replace and current_version(database) is not None:
+            raise UsageError(f"there is a library at {file}: pass --replace to lose its contents")
+        return _restore(database, copy, seams)
+
+
+def _restore(database: Database, copy: Path, seams: Seams) -> str:
     # Immutable, so that SQLite creates no files next to it.
     address = f"{copy.absolute().as_uri()}?immutable=1"
     with closing(sqlite.connect(address, uri=True)) as source, _driver(database) as target:
@@ -51,9 +62,10 @@ def restore(database: Database, copy: Path, seams: Seams) -> str:
     return version
 
 
-def _require_file(database: Database) -> None:
-    if not database.is_sqlite:
+def _require_file(database: Database) -> Path:
+    if not database.is_sqlite or database.engine.url.database is None:
         raise UsageError("this library is on PostgreSQL: use pg_dump and pg_restore")
+    return Path(database.engine.url.database)
 
 
 def _copy(source: Any, target: Any) -> None:

@@ -34,6 +34,7 @@ from fonds.stores.columns import format_timestamp
 from fonds.stores.database import Database, insert_many, open_database
 from fonds.stores.folder import sync_path
 from fonds.stores.passages import index_entry
+from fonds.stores.permissions import make_private_folder
 from fonds.stores.sqlite import batched
 from fonds.stores.tables import document_chunk_buffer, document_vector_buffer, documents, metadata
 from fonds.stores.vectors import Generation, generations
@@ -115,7 +116,7 @@ def _url(address: str) -> URL:
 @contextmanager
 def _renamed(file: Path, seams: Seams) -> Iterator[Path]:
     """A file under a temporary name, which is renamed when it is complete."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(file.parent)
     draft = _with_suffix(file, ".copying")
     for end in _SUFFIXES:  # left behind by a copy that was killed
         _with_suffix(draft, end).unlink(missing_ok=True)

@@ -23,6 +23,7 @@ from fonds.sources.registry import SourceRegistry
 from fonds.stores.blobs import Blobs
 from fonds.stores.columns import format_timestamp
 from fonds.stores.database import Database
+from fonds.stores.permissions import make_private_folder
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -335,7 +336,7 @@ def _context(scratch: Path | None) -> Iterator[Path]:
     # DuckDB takes some characters in the name of a folder for a pattern.
     usable = scratch if scratch is not None and not _GLOB.search(str(scratch)) else None
     if usable is not None:
-        usable.mkdir(parents=True, exist_ok=True)
+        make_private_folder(usable)
     with TemporaryDirectory(prefix="fonds-export-", dir=usable) as name:
         yield Path(name).absolute()
 

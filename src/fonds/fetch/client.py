@@ -40,6 +40,7 @@ from fonds.fetch.transport import (
 )
 from fonds.seams import Seams, spend
 from fonds.settings import Settings
+from fonds.stores.permissions import make_private_folder
 
 MAX_REDIRECTS: Final = 10
 
@@ -187,7 +188,7 @@ class Fetcher:
 
     def prepare_folder(self) -> None:
         """Create the folder for temporary files, and remove those of killed processes."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(self._folder)
         remove_stale_files(self._folder, self._seams.clock)
 
     async def aclose(self) -> None:

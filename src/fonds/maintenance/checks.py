@@ -10,6 +10,7 @@ from contextlib import suppress
 from datetime import date, datetime, timedelta
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 from threading import Thread
 from typing import Final, TypeVar
 from uuid import uuid4
@@ -29,6 +30,8 @@ from fonds.runs.state import RunStatus
 from fonds.sites.browser import find_program
 from fonds.sites.tables import websites
 from fonds.sources.base import Registered
+from fonds.stores.database import sqlite_file
+from fonds.stores.permissions import is_private
 from fonds.stores.tables import (
     ingestion_leases,
     ingestion_runs,
@@ -184,6 +187,26 @@ def check_server_key(target: MaintenanceTarget) -> Iterator[Finding]:
         yield failure("server key", summary, advice)
     else:
         yield ok("server key", "only its owner can read it")
+
+
+def check_permissions(target: MaintenanceTarget) -> Iterator[Finding]:
+    """Check that no other user of this machine can read the library."""
+    folders = [target.settings.home.resolve()]
+    if file := sqlite_file(target.settings.database_url):
+        folders.append(file.parent.resolve())
+    if "://" not in target.settings.blobs_url:
+        folders.append(Path(target.settings.blobs_url).resolve())
+    private = [folder for folder in folders if is_private(folder)]
+    readable = [
+        str(folder)
+        for folder in dict.fromkeys(folders)
+        if not any(folder.is_relative_to(other) for other in private)
+    ]
+    if readable:
+        summary = f"other users of this machine can read {', '.join(readable)}"
+        yield warning("permissions", summary, f"chmod 700 {' '.join(map(quote, readable))}")
+    else:
+        yield ok("permissions", "only its owner can read the library")
 
 
 def check_sources(target: MaintenanceTarget) -> Iterator[Finding]:

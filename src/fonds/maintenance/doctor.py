@@ -28,6 +28,7 @@ from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.stores.blobs import open_blobs
 from fonds.stores.database import open_database, sqlite_file
+from fonds.stores.permissions import make_private_folder
 from fonds.stores.tables import document_chunk_buffer, ingestion_logs, ingestion_runs, upload_jobs
 
 MAX_READ_SECONDS: Final = 20.0
@@ -166,6 +167,7 @@ STORES: Final[tuple[tuple[str, str, Check], ...]] = (
     ("files", "blobs", checks.check_blobs),
     ("files", "left behind", checks.check_leftovers),
     ("files", "server key", checks.check_server_key),
+    ("files", "permissions", checks.check_permissions),
     ("database", "database", check_database),
     ("database", "schema", check_schema),
 )
@@ -199,7 +201,7 @@ def examine(settings: Settings, *, seams: Seams | None = None) -> Iterator[Findi
             missing = failure("library", f"there is no library at {file}", advice)
             yield replace(missing, group="files")
             return
-        settings.home.mkdir(parents=True, exist_ok=True)
+        make_private_folder(settings.home)
         blobs = open_blobs(settings.blobs_url, seams=seams)
         database = open_database(
             settings.database_url, seams=seams, cache_mib=settings.sqlite_cache_mib

@@ -29,6 +29,7 @@ from fonds.runs.locks import lock_source
 from fonds.settings import Settings
 from fonds.sites.tables import site_addresses
 from fonds.stores.blobs import BlobInfo, Blobs
+from fonds.stores.permissions import make_private_folder
 from fonds.stores.sqlite import batched
 from fonds.stores.tables import (
     code_units,
@@ -147,7 +148,7 @@ def _encoded(key: str) -> bytes:
 @contextmanager
 def key_set(folder: Path) -> Iterator[KeySet]:
     """An empty set that is deleted at the end of the block."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
     with (
         NamedTemporaryFile(dir=folder, prefix="references-") as file,
         closing(KeySet(file.name)) as made,

@@ -21,6 +21,7 @@ from fonds.runs.commands import finish_cancels, is_cancelled
 from fonds.seams import Clock
 from fonds.stores import leases
 from fonds.stores.database import Database
+from fonds.stores.permissions import make_private_folder, private_opener
 
 LEASE: Final = timedelta(seconds=60)
 POLL_SECONDS: Final = 1.0
@@ -177,8 +178,8 @@ async def _renew_until_cancelled(lock: SourceLock, task: asyncio.Task[object]) -
 
 @contextmanager
 def _locked_file(path: Path, source: str) -> Iterator[None]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
+    make_private_folder(path.parent)
+    with open(path, "a", opener=private_opener) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

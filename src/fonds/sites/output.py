@@ -146,7 +146,7 @@ def open_output(address: str, *, seams: Seams) -> Output:
     backend = _BACKENDS.get(scheme)
     if backend is None:
         raise SettingsError(f"This cannot be the output of a crawl. Use {_POSSIBLE}.")
-    blobs = open_blobs(address, seams=seams)
+    blobs = open_blobs(address, seams=seams, private=False)
     parts = urlsplit(address, allow_fragments=False)
     folder = Path(unquote(parts.path)) if backend == "local" else None
     return Output(

@@ -46,6 +46,7 @@ from fonds.sites.strategy_manager import StrategyManager, advisors_of
 from fonds.sites.website import Website, get_website, save_website
 from fonds.sources.base import Ask, Expected, SourceInfo
 from fonds.stores.database import Database
+from fonds.stores.permissions import make_private_folder
 
 BATCH_SIZE: Final = 50
 """PDFs whose states are stored in one transaction."""
@@ -389,7 +390,7 @@ async def open_session(
 
 def _open_state(plan: Plan, output: Output, context: Context) -> CrawlState:
     clock, scratch = context.seams.clock, context.settings.home / "tmp"
-    scratch.mkdir(parents=True, exist_ok=True)
+    make_private_folder(scratch)
     if plan.part and _is_started(plan.part, output):
         return CrawlState.resume(output, clock, scratch=scratch)
     if plan.part:

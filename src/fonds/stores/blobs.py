@@ -98,15 +98,18 @@ class Blobs(Protocol):
         ...
 
 
-def open_blobs(address: str, *, seams: Seams) -> Blobs:
-    """The store at an address; options and credentials come from its query or the environment."""
+def open_blobs(address: str, *, seams: Seams, private: bool = True) -> Blobs:
+    """The store at an address; options and credentials come from its query or the environment.
+
+    A folder is created for its owner alone, unless it is not `private`.
+    """
     if not address:
         raise SettingsError(f"the address of the blob store is empty; use {_POSSIBLE}")
     if "://" not in address:
-        return FolderBlobs(Path(address), seams=seams)
+        return FolderBlobs(Path(address), seams=seams, private=private)
     parts = _split(address)
     if parts.scheme == "file":
-        return FolderBlobs(_local_path(parts), seams=seams)
+        return FolderBlobs(_local_path(parts), seams=seams, private=private)
     if parts.scheme not in _OBJECTS:
         raise SettingsError(f"blobs cannot be stored at {parts.scheme}://; use {_POSSIBLE}")
     # obstore takes 6 MiB, of the 128 that an invocation of a code may have.
@@ -115,13 +118,13 @@ def open_blobs(address: str, *, seams: Seams) -> Blobs:
     return open_objects(parts, seams=seams)
 
 
-def open_existing_blobs(address: str, *, seams: Seams) -> Blobs:
+def open_existing_blobs(address: str, *, seams: Seams, private: bool = True) -> Blobs:
     """As `open_blobs`; a folder that does not exist is an error, and is not created."""
     is_folder = "://" not in address or address.startswith("file:")
     folder = _local_path(_split(address)) if "://" in address and is_folder else Path(address)
     if is_folder and not folder.is_dir():
         raise UsageError(f"no such folder: {address}")
-    return open_blobs(address, seams=seams)
+    return open_blobs(address, seams=seams, private=private)
 
 
 def _split(address: str) -> SplitResult:

@@ -28,6 +28,7 @@ from sqlalchemy.exc import ArgumentError
 from fonds.errors import SettingsError
 from fonds.seams import Seams, spend
 from fonds.stores.fulltext import FullText, PostgresFullText, SqliteFullText
+from fonds.stores.permissions import make_private_file, make_private_folder
 from fonds.stores.postgres_vectors import PostgresVectors
 from fonds.stores.sqlite import IS_CONTINUATION, insert_rows, open_sqlite
 from fonds.stores.sqlite_vectors import SqliteVectors
@@ -93,7 +94,8 @@ def open_database(address: str, *, seams: Seams, cache_mib: int = 16) -> Databas
     url = _url(address)
     file = sqlite_file(address)
     if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(file.parent)
+        make_private_file(file)  # its WAL gets the same permissions
         return Database(open_sqlite(url, cache_mib=cache_mib), SqliteFullText(), seams)
     if url.get_backend_name() == "postgresql":
         return Database(_open_postgres(url), PostgresFullText(), seams)

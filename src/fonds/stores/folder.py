@@ -24,6 +24,7 @@ from uuid import uuid4
 
 from fonds.errors import BlobChangedError, BlobExistsError, BlobMissingError, StoreError
 from fonds.seams import Seams, spend
+from fonds.stores.permissions import PRIVATE_FILE, PRIVATE_FOLDER
 
 Data = bytes | Path
 """Content to be stored: bytes, or a file, which is never read into memory as a whole."""
@@ -38,7 +39,6 @@ _TEMPORARY: Final = ".tmp"
 _LOCKS: Final = ".locks"
 _STALE_SECONDS: Final = 24 * 60 * 60
 _OPEN_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-_READABLE: Final = 0o644
 # Another file system, or one that has no links.
 _NO_LINK: Final = frozenset({errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP})
 _UNPORTABLE: Final = re.compile(r"[\x00-\x1f\x7f\\]")
@@ -117,16 +117,21 @@ def check_lifetime(key: str, seconds: int) -> None:
 
 
 class FolderBlobs:
-    """Blobs as files below one folder, shared safely by threads and processes."""
+    """Blobs as files below one folder, shared safely by threads and processes.
 
-    def __init__(self, root: Path, *, seams: Seams) -> None:
+    A `private` store is for its owner alone; another has the permissions of the user's umask.
+    """
+
+    def __init__(self, root: Path, *, seams: Seams, private: bool = True) -> None:
         self._root = root.absolute()
         self._seams = seams
+        self._folder_mode = PRIVATE_FOLDER if private else 0o777
+        self._file_mode = PRIVATE_FILE if private else 0o666
         self._durable_folders: set[str] = set()
         with _explained(f"open the folder {root}"):
-            _make_durably(self._root)
+            self._make_root()
             for folder in (_TEMPORARY, _LOCKS):
-                (self._root / folder).mkdir(exist_ok=True)
+                (self._root / folder).mkdir(self._folder_mode, exist_ok=True)
             self._sweep()
 
     def head(self, key: str) -> BlobInfo | None:
@@ -201,7 +206,7 @@ class FolderBlobs:
             if _lookup(at, name):
                 raise BlobExistsError(f"blob {key!r} exists")
             with open_source(file) as opened:
-                os.fchmod(opened.fileno(), _READABLE)
+                os.fchmod(opened.fileno(), self._file_mode & 0o644)
                 os.utime(opened.fileno(), ns=(time.time_ns(),) * 2)
                 self._seams.durable("blob.put", key)
                 os.fsync(opened.fileno())
@@ -292,7 +297,7 @@ class FolderBlobs:
     ) -> Iterator[Path]:
         staged = self._root / _TEMPORARY / uuid4().hex
         try:
-            with staged.open("xb") as file:
+            with open(staged, "xb", opener=self._create_file) as file:
                 _fill(file, data)
                 # The kernel's timestamps have a resolution of milliseconds, and freed inodes are
                 # reused at once: two quick writes could share inode, size and time. So the time
@@ -325,7 +330,7 @@ class FolderBlobs:
             with suppress(FileNotFoundError):
                 return _open_folder(parent, name)
         with suppress(FileExistsError):
-            os.mkdir(name, dir_fd=parent)
+            os.mkdir(name, self._folder_mode, dir_fd=parent)
         # An existing folder may not be on disk yet, if the process that created it died before
         # it was synced; hence the sync, once for each process and folder.
         os.fsync(parent)
@@ -347,9 +352,19 @@ class FolderBlobs:
     @contextmanager
     def _locked(self, key: str) -> Iterator[None]:
         name = hashlib.sha256(key.encode()).hexdigest()[:2]
-        with (self._root / _LOCKS / name).open("ab") as file:
+        with open(self._root / _LOCKS / name, "ab", opener=self._create_file) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+    def _create_file(self, path: str, flags: int) -> int:
+        return os.open(path, flags, self._file_mode)
+
+    def _make_root(self) -> None:
+        missing = [each for each in (self._root, *self._root.parents) if not each.exists()]
+        for folder in reversed(missing):
+            folder.mkdir(self._folder_mode, exist_ok=True)
+            sync_path(folder.parent)
+        self._root.mkdir(exist_ok=True)  # an error if it is a file
 
     def _sweep(self) -> None:
         # By the machine's clock: the one of a replayed run shows another day.
@@ -389,13 +404,6 @@ def _explained(action: str) -> Iterator[None]:
 def _as_store_error(error: OSError, action: str) -> StoreError:
     reason = _REASONS.get(error.errno or 0) or error.strerror
     return StoreError(f"cannot {action}: {reason}")
-
-
-def _make_durably(root: Path) -> None:
-    made = [folder for folder in (root, *root.parents) if not folder.exists()]
-    root.mkdir(parents=True, exist_ok=True)
-    for folder in made:
-        sync_path(folder.parent)
 
 
 def sync_path(path: Path) -> None:

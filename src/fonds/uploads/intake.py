@@ -25,6 +25,7 @@ from fonds.errors import (
 )
 from fonds.runs.normalization import chunker_label
 from fonds.settings import Settings
+from fonds.stores.permissions import make_private_folder
 from fonds.stores.tables import upload_jobs
 from fonds.uploads.files import FORMATS, check_claim, check_content, claimed_format, clean_name
 from fonds.uploads.jobs import Job, create, fail, job_of, move
@@ -131,7 +132,7 @@ def complete_upload(context: Context, settings: Settings, job: Job) -> Job:
 def _staged_file(context: Context, settings: Settings, job: Job) -> Iterator[Path]:
     """The bytes that arrived, in a file that no other process changes."""
     folder = settings.home / "tmp"
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private_folder(folder)
     digest, size = hashlib.sha256(), 0
     with tempfile.NamedTemporaryFile(dir=folder) as file:
         try:

@@ -18,6 +18,7 @@ from fonds.errors import AddressRefusedError, SettingsError
 from fonds.settings import Settings
 from fonds.stores.blobs import Method
 from fonds.stores.folder import sync_path
+from fonds.stores.permissions import make_private_folder
 
 KEY_FILE: Final = "server.key"
 KEY_BYTES: Final = 32
@@ -98,7 +99,7 @@ def server_secret(settings: Settings) -> bytes:
 
 def _make_once(path: Path) -> None:
     """Create the file atomically; of two processes that do so, the first one wins."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private_folder(path.parent)
     making = path.with_name(f".{KEY_FILE}.{uuid4().hex}")
     handle = os.open(making, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:

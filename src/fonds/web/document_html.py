@@ -31,6 +31,7 @@ from markdown_it.utils import EnvType, OptionsDict
 from sqlalchemy import Connection, func, select
 
 from fonds.stores.database import Database
+from fonds.stores.permissions import make_private_folder
 from fonds.stores.tables import document_chunk_buffer, documents
 
 VERSION: Final = "1"
@@ -359,7 +360,7 @@ def _read_cache(path: Path) -> _Page | None:
 def _write_cache(path: Path, content: bytes) -> None:
     """Write a file atomically; errors are ignored, since the cache is optional."""
     with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         handle, name = tempfile.mkstemp(dir=path.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(content)

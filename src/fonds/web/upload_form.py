@@ -26,6 +26,7 @@ from fonds.api.middleware import refuse_beyond
 from fonds.api.problems import ProblemError
 from fonds.api.spools import CHUNK_BYTES, spool_slots
 from fonds.errors import UploadRefusedError
+from fonds.stores.permissions import make_private_folder
 from fonds.uploads.intake import UploadRequest, begin_upload, complete_upload, staging_key
 from fonds.uploads.jobs import Job, job_of
 from fonds.uploads.states import FAILURES, JobStatus
@@ -182,7 +183,7 @@ class _FormReader:
             if len(self.outcomes) >= MAX_FILES:
                 raise ProblemError(413, "too-many", f"a form may have at most {MAX_FILES} files")
             folder = self._app.library.settings.home / "tmp"
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private_folder(folder)
             self._part.file = tempfile.NamedTemporaryFile(dir=folder)  # noqa: SIM115 — closed in _end or close
 
     def _require_own(self) -> None:

@@ -54,7 +54,7 @@ def test_what_was_backed_up_comes_back(library: Database, tmp_path: Path) -> Non
     add(library, "early")
     back_up(library, tmp_path / "new" / "copy.db", SEAMS)
     add(library, "late")
-    assert restore(library, tmp_path / "new" / "copy.db", SEAMS) == HEAD
+    assert restore(library, tmp_path / "new" / "copy.db", SEAMS, replace=True) == HEAD
     assert held(library) == ["early"]
     add(library, "after")
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["copy.db"]
@@ -113,7 +113,7 @@ def test_a_copy_that_is_cut_off_is_not_restored(
     copy.write_bytes(copy.read_bytes()[:cut])
     add(library, "late")
     with pytest.raises(StoreError):
-        restore(library, copy, SEAMS)
+        restore(library, copy, SEAMS, replace=True)
     assert held(library) == ["late"]
 
 
@@ -123,7 +123,7 @@ def test_a_copy_of_a_newer_program_is_not_restored(library: Database, tmp_path: 
         copy.execute("UPDATE alembic_version SET version_num = '9999'")
     copy.close()
     with pytest.raises(SchemaError, match="install a newer fonds"):
-        restore(library, tmp_path / "copy.db", SEAMS)
+        restore(library, tmp_path / "copy.db", SEAMS, replace=True)
 
 
 # The system kills a process that writes more into a file than it may.
@@ -137,7 +137,7 @@ database = open_database(f"sqlite:///{sys.argv[1]}", seams=Seams())
 signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000_000, 20_000_000))
-backup.restore(database, Path(sys.argv[2]), Seams())
+backup.restore(database, Path(sys.argv[2]), Seams(), replace=True)
 """
 
 
@@ -158,5 +158,5 @@ def test_a_restore_that_is_killed_while_it_writes_leaves_what_was_there(
     )
     assert done.returncode == -signal.SIGXFSZ
     assert held(library) == ["late"]
-    restore(library, copy, SEAMS)
+    restore(library, copy, SEAMS, replace=True)
     assert held(library) == []
