@@ -69,7 +69,7 @@ class Library:
         )
         self.blobs = open_blobs(settings.blobs_url, seams=self.seams)
         self.sources = SourceRegistry()
-        self._usage = _share(settings)
+        self._usage = _usage_lock(settings)
 
     def run(
         self,
@@ -447,7 +447,7 @@ def open_library(
         library.close()
 
 
-def _share(settings: Settings) -> UsageLock | None:
+def _usage_lock(settings: Settings) -> UsageLock | None:
     """Keep others from replacing the database as long as it is open."""
     file = sqlite_file(settings.database_url)
     return UsageLock(file, exclusive=False) if file is not None else None

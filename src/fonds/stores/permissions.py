@@ -33,5 +33,5 @@ def private_opener(path: str, flags: int) -> int:
 
 
 def is_private(path: Path) -> bool:
-    """Whether only the owner of a file or folder can read it."""
+    """True if only the owner of a file or folder can read it."""
     return not path.stat().st_mode & 0o077

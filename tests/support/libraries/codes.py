@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import delete, inspect, text
 from tests.support.libraries.notes import FAST
@@ -62,7 +63,7 @@ class LibraryFactory:
     @contextmanager
     def open(self, durable: Callable[[str, str], None] | None = None) -> Iterator[Library]:
         seams = Seams(clock=ManualClock(), durable=durable or Saboteur())
-        options = {"database": self.database, "allow_private": True, **FAST}
+        options: dict[str, Any] = {"database": self.database, "allow_private": True, **FAST}
         with open_library(self.home, seams=seams, **options) as library:
             yield library
 

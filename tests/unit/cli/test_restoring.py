@@ -53,7 +53,7 @@ def test_restore_refuses_while_a_process_uses_the_library(
     fonds: Fonds, empty: Path, copy: str, command: str
 ) -> None:
     environ = {n: value for n, value in os.environ.items() if not n.startswith("FONDS_")}
-    program = [servers.serving_command(), "--home", str(empty), *command.split()]
+    program = [str(servers.serving_command()), "--home", str(empty), *command.split()]
     with subprocess.Popen(program, env=environ, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
