@@ -29,6 +29,7 @@ class ToolResult(BaseModel):
 class Hit(RetrievalResult):
     """The best passage of a document, with its provenance."""
 
+    snippet: str = Field(description="Shortened words of the document.")
     passage: str | None = Field(description="The name of the passage, for get_passage.")
     retrieved_at: datetime = Field(description="When it was downloaded from the publisher.")
     raw_sha256: str = Field(description="The hash of the publisher's file.")
@@ -89,7 +90,9 @@ class DocumentSlice(ToolResult):
     """A document's head and a slice of its text."""
 
     document: DocumentHead
-    text: str = Field(description="Characters `offset` to `offset + length` of the Markdown text.")
+    text: str = Field(
+        description="The words of the document: characters `offset` to `offset + length`."
+    )
     offset: int
     total_characters: int
     next_offset: int | None = Field(description="The next offset; null at the end.")
@@ -103,7 +106,7 @@ class Passage(ToolResult):
 
     id: str = Field(description="Document and ordinal: fr:2026-00101#3.")
     chunk_id: str = Field(description="The same as a UUID.")
-    text: str
+    text: str = Field(description="The words of the document.")
     is_cut: bool = Field(description="Whether the text was truncated.")
     start: int = Field(description="Offset of the passage in the document's text.")
     end: int
@@ -124,7 +127,7 @@ class CodeNode(ToolResult):
 
     id: str = Field(description="For browse_code; that of a leaf also for get_document.")
     kind: str = Field(description="code, edition, title, chapter, section, …")
-    label: str
+    label: str = Field(description="In the words of its publisher.")
     status: str | None = Field(description="repealed, reserved, …; null if in force.")
     is_leaf: bool = Field(description="Whether it has a text instead of children.")
 

@@ -140,5 +140,5 @@ def test_text_carries_citations_too(library: Library) -> None:
     assert "Editions: 119-36, 119-4." in resolved
     quote = {"cite": "53 USC 103", "text": WORDS.format("forty")}
     checked = text_of(call(library, "check_quote", quote))
-    assert checked.startswith("not_found: ")
+    assert checked.startswith("Verdict: not_found\n")
     assert "Closest: " in checked
