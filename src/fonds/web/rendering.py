@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cache
+from http import HTTPStatus
 from importlib.resources import files
 from threading import Lock
 from typing import Any, Final
@@ -256,22 +257,31 @@ def asset(name: str) -> str:
 
 CACHE_SECONDS: Final = 10.0
 MAX_CACHE_BYTES: Final = 32 * 1024 * 1024
+_ENTRY_BYTES: Final = 2048
+"""Of the objects of an entry, beside its texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class _CachedPage:
     response: Response
     made_at: float
+    size: int
 
 
 class PageCache:
-    """Recently rendered pages, by the values that determine their content."""
+    """Recently rendered pages, by the values that determine their content, up to a total size."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, max_bytes: int = MAX_CACHE_BYTES) -> None:
         self._clock = clock
+        self._max_bytes = max_bytes
         self._pages: OrderedDict[Hashable, _CachedPage] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
+
+    @property
+    def size(self) -> int:
+        """The bytes of memory that its pages and their keys take, approximately."""
+        return self._bytes
 
     def get(self, key: Hashable, make: Callable[[], Response]) -> Response:
         """The page with this key, rendered at most some seconds ago."""
@@ -281,14 +291,24 @@ class PageCache:
         if page is not None and now - page.made_at < CACHE_SECONDS:
             return page.response
         response = make()
+        # Redirects and errors cost little to make, and their keys are whatever a client sends.
+        if response.status_code == HTTPStatus.OK:
+            self._keep(key, _CachedPage(response, now, _size_of(key, response)))
+        return response
+
+    def _keep(self, key: Hashable, page: _CachedPage) -> None:
         with self._lock:
             self._remove(key)
-            self._pages[key] = _CachedPage(response, now)
-            self._bytes += len(response.body)
-            while self._bytes > MAX_CACHE_BYTES:
+            self._pages[key] = page
+            self._bytes += page.size
+            while self._bytes > self._max_bytes:
                 self._remove(next(iter(self._pages)))
-        return response
 
     def _remove(self, key: Hashable) -> None:
         page = self._pages.pop(key, None)
-        self._bytes -= len(page.response.body) if page else 0
+        self._bytes -= page.size if page else 0
+
+
+def _size_of(key: Hashable, response: Response) -> int:
+    headers = sum(len(name) + len(value) for name, value in response.raw_headers)
+    return _ENTRY_BYTES + len(response.body) + headers + len(repr(key))
