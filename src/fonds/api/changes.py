@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import quote
 
@@ -23,7 +23,7 @@ from fonds.api.schemas import (
     problems,
     returns,
 )
-from fonds.catalog.changes import MAX_CHANGES, ChangeFilter, DocumentChange, changes
+from fonds.catalog.changes import MAX_CHANGES, ChangeFilter, DocumentChange, changes, utc_time
 from fonds.errors import UnknownSourceError
 from fonds.search.filters import require_source
 from fonds.sources.base import SourceInfo
@@ -31,7 +31,8 @@ from fonds.stores.columns import format_timestamp
 
 _Text = Annotated[str, Query(min_length=1, max_length=MAX_ID_LENGTH, pattern=TEXT_PATTERN)]
 _Since = Annotated[
-    date | datetime,
+    # A string that is both is a time: as a date, it would lose its zone.
+    datetime | date,
     Query(description="A day, or a time with its zone.", examples=["2026-01-31"]),
 ]
 _Cursor = Annotated[
@@ -64,7 +65,7 @@ def get_changes(
     """Documents added, changed and withdrawn; only a page without `next_cursor` is the last."""
     app = app_state(request)
     filters = ChangeFilter(
-        since=_with_zone(since),
+        since=utc_time(since),
         source=source and require_source(source, app.library.sources),
         under=under,
         owner=app.owner(request),
@@ -75,13 +76,6 @@ def get_changes(
     return JSONResponse(
         {"changes": [_change(change) for change in page.items], "next_cursor": page.next_cursor}
     )
-
-
-def _with_zone(since: date | datetime) -> datetime:
-    """A time without a zone is taken as UTC."""
-    if not isinstance(since, datetime):
-        return datetime.combine(since, time(), UTC)
-    return since if since.tzinfo else since.replace(tzinfo=UTC)
 
 
 def _change(change: DocumentChange) -> dict[str, Any]:

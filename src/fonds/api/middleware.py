@@ -223,7 +223,7 @@ def _is_current(sent: Mapping[str, str], tag: str, changed_at: datetime | None) 
         return False
     try:
         cached_at = parsedate_to_datetime(since)
-    except ValueError:
+    except (ValueError, OverflowError):
         return False
     # The header has whole seconds only; one without a zone is invalid.
     return cached_at.tzinfo is not None and changed_at.replace(microsecond=0) <= cached_at

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, date, datetime, time
 from itertools import pairwise
 from typing import Any, Final, Generic, Literal, NamedTuple, TypeVar
 from uuid import UUID
@@ -43,6 +43,16 @@ What = Literal["added", "changed", "withdrawn", "reprinted"]
 
 _BATCH_SIZE: Final = 100
 _VERSION, _WITHDRAWAL = 0, 1
+
+
+def utc_time(since: date | datetime) -> datetime:
+    """A time in UTC; a day begins at midnight UTC, and a time without a zone is in UTC."""
+    if not isinstance(since, datetime):
+        return datetime.combine(since, time(), UTC)
+    try:
+        return since.astimezone(UTC) if since.tzinfo else since.replace(tzinfo=UTC)
+    except OverflowError:
+        raise UsageError(f"{since.isoformat()} is not in the years 1 to 9999 of UTC") from None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -324,11 +334,11 @@ def _read(cursor: str) -> _ChangePosition:
     timestamp, _, rest = cursor.partition("~")
     rank, _, name = rest.partition("~")
     try:
-        at = datetime.fromisoformat(f"{timestamp.removesuffix('Z')}+00:00")
-    except ValueError:
+        at = utc_time(datetime.fromisoformat(timestamp))
+    except (ValueError, UsageError):
         at = None
     if at is None or rank not in {"0", "1"} or "\0" in name:
-        raise UsageError("this cursor is none of ours; begin without one")
+        raise UsageError("invalid cursor: begin without one")
     return _ChangePosition(at, name, int(rank))
 
 

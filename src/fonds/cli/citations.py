@@ -7,20 +7,19 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime, time
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from fonds.catalog.changes import MAX_CHANGES, ChangeFilter, DocumentChange, changes
+from fonds.catalog.changes import MAX_CHANGES, ChangeFilter, DocumentChange, changes, utc_time
 from fonds.citations.export import bibtex, csl_json
 from fonds.cli.output import (
     EXIT_INCOMPLETE,
     AsJson,
     AsUser,
-    day,
     err,
     harmless,
     out,
@@ -352,14 +351,7 @@ def _read_changes(
 
 
 def _timestamp(text: str) -> datetime:
-    """A day begins at midnight UTC; a time without a zone is in UTC."""
-    if "T" not in text and " " not in text:
-        start = day(text)
-        if start is None:
-            raise UsageError("--since needs a day such as 2026-01-31")
-        return datetime.combine(start, time(), UTC)
     try:
-        timestamp = datetime.fromisoformat(text)
+        return utc_time(datetime.fromisoformat(text))
     except ValueError:
         raise UsageError(f"{text!r} is not a day or time such as 2026-01-31T12:00") from None
-    return timestamp if timestamp.tzinfo else timestamp.replace(tzinfo=UTC)

@@ -135,7 +135,7 @@ def checked(
             subject = f"backfill of {source}" if name == "congresses" else command
             raise UsageError(f"{subject} has no argument {name[:MAX_NAME_LENGTH]!r}")
     result = {name: _value(name, value) for name, value in present.items()}
-    if result.get("since", "") > result.get("until", "9999"):
+    if result.get("since", "") > result.get("until", date.max.isoformat()):
         raise UsageError(f"since {result['since']} is after until {result['until']}")
     if command == "drain" and "queue" not in result:
         raise UsageError(f"drain needs a queue: {', '.join(QUEUES)}")
