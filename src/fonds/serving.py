@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Sequence
+from typing import Final
 
 from fonds.errors import SettingsError
+
+LINK_MINUTES: Final = 10
+"""How long after its start a server accepts the link that it prints for logging in."""
 
 
 def require_safe(host: str, *, names: Sequence[str], has_token: bool) -> None:

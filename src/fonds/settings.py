@@ -16,6 +16,8 @@ from typing import Any, Final
 from fonds.errors import SettingsError
 
 FILE_NAME: Final = "fonds.toml"
+PLACEHOLDER: Final = "CHANGE-ME"
+"""The text in examples of settings that a secret replaces."""
 
 
 def _boolean(text: str) -> bool:
@@ -158,7 +160,7 @@ class Settings:
     server_secret: str = _setting(
         "",
         str,
-        "Secret that signs sessions and file addresses; empty: one generated in the home folder.",
+        "Secret that signs sessions and file addresses; empty: one generated in the database.",
         secret=True,
     )
     public_url: str = _setting(
@@ -199,7 +201,20 @@ def read_settings(
     arguments = {name: value for name, value in (overrides or {}).items() if value is not None}
     variables = _from_environment(os.environ if environ is None else environ)
     home = Path(arguments.get("home", variables.get("home", Settings.home)))
-    return Settings(**{**_from_file(home / FILE_NAME), **variables, **arguments, "home": home})
+    settings = Settings(**{**_from_file(home / FILE_NAME), **variables, **arguments, "home": home})
+    _refuse_placeholders(settings)
+    return settings
+
+
+def _refuse_placeholders(settings: Settings) -> None:
+    """Raise for a secret that is still the one of an example, which everyone can read."""
+    for entry in fields(Settings):
+        if entry.metadata["secret"] and PLACEHOLDER in str(getattr(settings, entry.name)).upper():
+            raise SettingsError(
+                f"FONDS_{entry.name.upper()} still contains {PLACEHOLDER} from an example: set "
+                "it to a secret of your own, made by python -c 'import secrets; "
+                "print(secrets.token_hex())'"
+            )
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:

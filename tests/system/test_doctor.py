@@ -78,12 +78,12 @@ def test_doctor_says_what_to_do_and_fails_only_for_what_is_broken(home: Path) ->
     well = fonds(home, "doctor")
     assert (well.returncode, well.stderr) == (0, "")
     assert well.stdout.endswith(" 0 failed\n")
-    (home / "server.key").write_bytes(b"x" * 32)
-    (home / "server.key").chmod(0o644)
+    with (home / "fonds.toml").open("a") as file:
+        file.write('engine = "kubernetes"\n')
     sick = fonds(home, "doctor")
     assert sick.returncode == 1
-    assert "fail  server key" in sick.stdout
-    assert "→ chmod 600" in sick.stdout
+    assert "fail  engine" in sick.stdout
+    assert "→ correct FONDS_ENGINE" in sick.stdout
 
 
 def test_doctor_tells_no_password(home: Path) -> None:

@@ -269,7 +269,57 @@ def test_nobody_answers_is_told_with_what_to_start(home: Path, tmp_path: Path) -
     assert run(home, "upload", str(file)).returncode == 2
 
 
-@pytest.mark.parametrize("options", [{"FONDS_PUBLIC_URL": "https://library.example"}, {}])
+@pytest.mark.smoke
+def test_server_prints_a_link_for_one_login_on_a_terminal_only(home: Path) -> None:
+    with server_on_a_terminal(home) as (address, printed, errors):
+        (link,) = re.findall(rf"{re.escape(address)}/login/link\?key=\S+", printed)
+        page = {"accept": "text/html"}
+        with httpx.Client(trust_env=False, follow_redirects=True, headers=page) as browser:
+            assert browser.get(f"{address}/admin/ingestion").url.path == "/login"
+            assert browser.get(link).status_code == 200
+            operated = browser.get(f"{address}/admin/ingestion")
+            assert (operated.url.path, operated.status_code) == ("/admin/ingestion", 200)
+        assert httpx.get(link, trust_env=False).status_code == 403
+    assert "key=" not in errors.read_text()
+    with started(home, "serve", "--port", "0") as process:
+        assert process.stderr is not None
+        process.stderr.readline()
+        assert "fonds token create NAME --scope admin" in process.stderr.readline()
+
+
+@contextmanager
+def server_on_a_terminal(home: Path) -> Iterator[tuple[str, str, Path]]:
+    """The address of a server, its standard output, which is a terminal, and a file of its log."""
+    errors = home.parent / "errors.txt"
+    terminal, theirs = os.openpty()
+    environment = _environment(home, FONDS_LOG_LEVEL="debug")
+    command = [str(servers.serving_command()), "serve", "--port", "0"]
+    with (
+        errors.open("w") as file,
+        subprocess.Popen(command, env=environment, stdout=theirs, stderr=file) as process,
+    ):
+        try:
+            printed = ""
+            while "key=" not in printed or not printed.endswith("\n"):
+                printed += os.read(terminal, 4096).decode()
+            address = re.search(r"(http://[^/\s]+)/login", printed)
+            assert address is not None
+            yield address[1], printed, errors
+        finally:
+            process.terminate()
+            process.wait(PATIENCE)
+            os.close(terminal)
+            os.close(theirs)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"FONDS_PUBLIC_URL": "https://library.example"},
+        {"FONDS_TRUSTED_PROXIES": "127.0.0.1"},
+        {},
+    ],
+)
 def test_other_machines_are_served_only_if_somebody_has_a_token(
     home: Path, options: dict[str, Any]
 ) -> None:
@@ -277,3 +327,21 @@ def test_other_machines_are_served_only_if_somebody_has_a_token(
     refused = run(home, "serve", "--port", "0", *host, **options)
     assert refused.returncode == 2
     assert "fonds token create" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"FONDS_SERVER_SECRET": "CHANGE-ME-CHANGE-ME"}, "FONDS_SERVER_SECRET still contains"),
+        ({"FONDS_WEBHOOK_SECRETS": "change-me-please-now"}, "FONDS_WEBHOOK_SECRETS still contains"),
+        ({"FONDS_SERVER_SECRET": "hush"}, "FONDS_SERVER_SECRET is too short"),
+        ({"FONDS_WEBHOOK_SECRETS": "hush"}, "FONDS_WEBHOOK_SECRETS"),
+    ],
+)
+def test_placeholders_and_short_secrets_are_refused_at_the_start(
+    home: Path, variables: dict[str, str], message: str
+) -> None:
+    refused = run(home, "serve", "--port", "0", **variables)
+    assert refused.returncode == 2
+    assert message in refused.stderr
+    assert "hush" not in refused.stderr

@@ -51,6 +51,10 @@ class Site:
             )
         return secret
 
+    def operate(self, page: Page) -> None:
+        """Log in as an operator."""
+        self.log_in(page, self.token("ada", "admin"))
+
     def log_in(self, page: Page, token: str) -> None:
         """As a person does."""
         page.goto(f"{self.address}/login")

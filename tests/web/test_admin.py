@@ -113,7 +113,8 @@ def closed(gate: Gate) -> Iterator[Gate]:
 
 
 def begin(page: Page, site: Site) -> None:
-    """Click on Run, and follow the run."""
+    """Log in, click on Run, and follow the run."""
+    site.operate(page)
     page.goto(site.address + AT)
     page.get_by_role("button", name=f"Run {TITLE}").click()
     asked = page.locator("#submitted")
@@ -156,6 +157,7 @@ def test_run_is_cancelled(site: Site, page: Page, closed: Gate) -> None:
 
 
 def test_range_is_asked_for_while_nobody_is_there(site: Site, page: Page) -> None:
+    site.operate(page)
     page.goto(f"{site.address}{AT}/sources/federal_register")
     page.get_by_text("Backfill a range").click()
     form = page.locator("form", has=page.get_by_role("button", name="Backfill"))
@@ -175,6 +177,7 @@ def test_page_of_operators_fits_and_is_accessible(
     troubled: tuple[Site, Trouble], page: Page, name: str
 ) -> None:
     site, trouble = troubled
+    site.operate(page)
     page.goto(site.address + AT + PAGES.get(name, f"/runs/{trouble.failed}"))
     check_page(page, f"admin-{name}")
 
@@ -185,6 +188,7 @@ def test_pages_work_without_javascript(
     site, trouble = troubled
     page = open_page(java_script_enabled=False)
     page.set_viewport_size({"width": PHONE, "height": 900})
+    site.operate(page)
     for place in (*PAGES.values(), f"/runs/{trouble.failed}"):
         page.goto(site.address + AT + place)
         expect(page.locator("h1")).to_be_visible()

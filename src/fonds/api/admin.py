@@ -36,7 +36,7 @@ from fonds.api.admin_schemas import (
 from fonds.api.admin_status import index_health, site_health, upload_work
 from fonds.api.dependencies import app_state
 from fonds.api.problems import ProblemError
-from fonds.api.schemas import Cursor, decode_cursor, encode_cursor, returns
+from fonds.api.schemas import Cursor, decode_cursor, encode_cursor, returns_to_operators
 from fonds.runs import audit, commands, overview
 from fonds.runs.commands import QueueName
 from fonds.runs.overview import RunInsight
@@ -83,7 +83,7 @@ def run_or_404(connection: Connection, run_id: str) -> RunInsight:
     return run
 
 
-@router.get("/sources", **returns(SourcesResponse, 401, 403, 503))
+@router.get("/sources", **returns_to_operators(SourcesResponse, 503))
 def list_sources(request: Request) -> JSONResponse:
     """All sources with their state and last thirty runs."""
     now, registry = app_state(request).now(), app_state(request).library.sources
@@ -92,7 +92,7 @@ def list_sources(request: Request) -> JSONResponse:
     return JSONResponse({"sources": to_json(sources)})
 
 
-@router.get("/sources/{name}", **returns(SourceResponse, 401, 403, 404, 422, 503))
+@router.get("/sources/{name}", **returns_to_operators(SourceResponse, 404, 422, 503))
 def get_source(request: Request, name: SourceName) -> JSONResponse:
     """A source: description, state, latest runs and recent changes."""
     now = app_state(request).now()
@@ -111,7 +111,7 @@ def get_source(request: Request, name: SourceName) -> JSONResponse:
     )
 
 
-@router.get("/runs", **returns(RunPage, 401, 403, 422, 503))
+@router.get("/runs", **returns_to_operators(RunPage, 422, 503))
 def list_runs(
     request: Request,
     *,
@@ -139,7 +139,7 @@ def list_runs(
     )
 
 
-@router.get("/runs/{run_id}", **returns(RunDetailResponse, 401, 403, 404, 422, 503))
+@router.get("/runs/{run_id}", **returns_to_operators(RunDetailResponse, 404, 422, 503))
 def get_run(request: Request, run_id: RunId) -> JSONResponse:
     """A run with its counts, stages and errors."""
     with operator_connection(request) as connection:
@@ -154,7 +154,7 @@ def get_run(request: Request, run_id: RunId) -> JSONResponse:
     )
 
 
-@router.get("/runs/{run_id}/logs", **returns(LogPage, 401, 403, 404, 422, 503))
+@router.get("/runs/{run_id}/logs", **returns_to_operators(LogPage, 404, 422, 503))
 def get_logs(
     request: Request,
     run_id: RunId,
@@ -176,7 +176,7 @@ def get_logs(
     )
 
 
-@router.get("/runs/{run_id}/tasks", **returns(TaskPage, 401, 403, 404, 422, 503))
+@router.get("/runs/{run_id}/tasks", **returns_to_operators(TaskPage, 404, 422, 503))
 def get_tasks(
     request: Request,
     run_id: RunId,
@@ -193,7 +193,7 @@ def get_tasks(
     return JSONResponse({"tasks": to_json(page), "next_after": None if is_last else page[-1].id})
 
 
-@router.get("/runs/{run_id}/errors", **returns(ErrorsResponse, 401, 403, 404, 422, 503))
+@router.get("/runs/{run_id}/errors", **returns_to_operators(ErrorsResponse, 404, 422, 503))
 def get_errors(request: Request, run_id: RunId) -> JSONResponse:
     """The errors of a run, by cause."""
     with operator_connection(request) as connection:
@@ -202,7 +202,7 @@ def get_errors(request: Request, run_id: RunId) -> JSONResponse:
     return JSONResponse({"errors": to_json(errors)})
 
 
-@router.get("/embedding/queue", **returns(EmbeddingQueueResponse, 401, 403, 503))
+@router.get("/embedding/queue", **returns_to_operators(EmbeddingQueueResponse, 503))
 def embedding_queue(request: Request) -> JSONResponse:
     """The embedding queue: entries, errors, throughput and cost."""
     now = app_state(request).now()
@@ -212,19 +212,19 @@ def embedding_queue(request: Request) -> JSONResponse:
     return JSONResponse({"queue": to_json(queue), "work": to_json(work)})
 
 
-@router.get("/normalization/queue", **returns(QueueResponse, 401, 403, 503))
+@router.get("/normalization/queue", **returns_to_operators(QueueResponse, 503))
 def normalization_queue(request: Request) -> JSONResponse:
     """The normalization queue: entries and errors."""
     return _queue(request, "normalization")
 
 
-@router.get("/citations/queue", **returns(QueueResponse, 401, 403, 503))
+@router.get("/citations/queue", **returns_to_operators(QueueResponse, 503))
 def citation_queue(request: Request) -> JSONResponse:
     """The citation queue: entries and errors."""
     return _queue(request, "citations")
 
 
-@router.get("/uploads", **returns(UploadsResponse, 401, 403, 503))
+@router.get("/uploads", **returns_to_operators(UploadsResponse, 503))
 def uploads(request: Request) -> JSONResponse:
     """Uploads by status, and those that have waited longest."""
     with operator_connection(request) as connection:
@@ -241,7 +241,7 @@ def uploads(request: Request) -> JSONResponse:
     )
 
 
-@router.get("/sites", **returns(SitesResponse, 401, 403, 503))
+@router.get("/sites", **returns_to_operators(SitesResponse, 503))
 def sites(request: Request) -> JSONResponse:
     """Websites with their crawl strategies and scores."""
     with operator_connection(request):
@@ -249,7 +249,7 @@ def sites(request: Request) -> JSONResponse:
     return JSONResponse({"sites": to_json(site_health(library))})
 
 
-@router.get("/indexes", **returns(IndexesResponse, 401, 403, 503))
+@router.get("/indexes", **returns_to_operators(IndexesResponse, 503))
 def indexes(request: Request) -> JSONResponse:
     """Indexes on the object store, with sizes and locks."""
     with operator_connection(request):
@@ -257,7 +257,7 @@ def indexes(request: Request) -> JSONResponse:
     return JSONResponse(to_json(index_health(library)))
 
 
-@router.get("/audits", **returns(AuditPage, 401, 403, 422, 503))
+@router.get("/audits", **returns_to_operators(AuditPage, 422, 503))
 def list_audits(
     request: Request,
     *,

@@ -27,7 +27,7 @@ from fonds.api.admin_schemas import (
 )
 from fonds.api.dependencies import app_state
 from fonds.api.problems import ProblemError
-from fonds.api.schemas import OPTIONAL_BEARER, problems, returns
+from fonds.api.schemas import BEARER, problems, returns_to_operators
 from fonds.runs import commands
 from fonds.runs.commands import Kind
 from fonds.runs.state import RunStatus
@@ -48,7 +48,7 @@ def _accepts_command(*errors: int) -> dict[str, Any]:
     }
     return {
         "status_code": 202,
-        "openapi_extra": OPTIONAL_BEARER,
+        "openapi_extra": BEARER,
         "responses": {202: accepted, **problems(*errors)},
     }
 
@@ -122,7 +122,7 @@ def post_command(request: Request, order: CommandOrder) -> JSONResponse:
     return submit(request, order.command, order.source, order.args)
 
 
-@router.get("/commands", **returns(CommandPage, 401, 403, 422, 503))
+@router.get("/commands", **returns_to_operators(CommandPage, 422, 503))
 def list_commands(
     request: Request,
     *,
@@ -147,7 +147,7 @@ def list_commands(
     )
 
 
-@router.get("/commands/{command_id}", **returns(CommandResponse, 401, 403, 404, 422, 503))
+@router.get("/commands/{command_id}", **returns_to_operators(CommandResponse, 404, 422, 503))
 def get_command(request: Request, command_id: CommandId) -> JSONResponse:
     """A command and its outcome."""
     with operator_connection(request) as connection:

@@ -19,14 +19,16 @@ from fonds.api import (
     uploads,
 )
 from fonds.api.clients import ClientAddresses, parse_networks
-from fonds.api.dependencies import AppState, make_rate_limiters
+from fonds.api.dependencies import AppState, make_search_limiter
+from fonds.api.hidden_clients import HiddenClientsMiddleware
 from fonds.api.middleware import MetricsMiddleware, ResponseGuard
 from fonds.api.problems import ErrorRenderer
 from fonds.api.schemas import FieldError, Problem
-from fonds.api.sessions import Sessions
+from fonds.api.sessions import LoginLink, Sessions
 from fonds.api.spools import make_spool_slots
 from fonds.library import Library
 from fonds.uploads.signing import Signer, server_secret
+from fonds.uploads.webhook import require_long_secrets
 
 ROUTERS: Final = (
     jobs.router,
@@ -61,10 +63,12 @@ def make_app(
     *,
     is_exposed: bool = True,
     needs_login: bool = False,
+    login_link: LoginLink | None = None,
     render_error: ErrorRenderer | None = None,
 ) -> FastAPI:
     """Make the application; `is_exposed` unless only this machine can reach it."""
-    secret = server_secret(library.settings)
+    require_long_secrets(library.settings.webhook_secrets)
+    secret = server_secret(library.settings, library.database, library.seams.clock.now())
     # No built-in documentation pages: both load scripts from other hosts.
     app = _App(
         title="fonds",
@@ -82,13 +86,20 @@ def make_app(
         addresses=ClientAddresses(parse_networks(library.settings.trusted_proxies)),
         is_exposed=is_exposed,
         needs_login=needs_login,
+        login_link=login_link,
     )
-    app.state.rate_limiters = make_rate_limiters(library.seams.clock)
+    app.state.search_limiter = make_search_limiter(library.seams.clock)
     app.state.spool_slots = make_spool_slots()
     problems.install(app, render_error)
     app.add_middleware(ResponseGuard)
     app.add_middleware(
         MetricsMiddleware, request_metrics=shared.request_metrics, clock=library.seams.clock
+    )
+    app.add_middleware(
+        HiddenClientsMiddleware,
+        addresses=shared.addresses,
+        database=library.database,
+        clock=library.seams.clock,
     )
     for router in ROUTERS:
         app.include_router(router)

@@ -19,21 +19,22 @@ from sqlalchemy import Connection
 from fonds.api.clients import ClientAddresses, parse_address, proxy_trace
 from fonds.api.middleware import RequestMetrics
 from fonds.api.problems import ProblemError
-from fonds.api.sessions import Sessions
+from fonds.api.sessions import LoginLink, Sessions
 from fonds.context import Context
 from fonds.library import Library
 from fonds.seams import Clock
 from fonds.serving import is_loopback
 from fonds.stores.blobs import Method
 from fonds.stores.columns import format_timestamp
+from fonds.uploads.logins import caller_of_session, count_failed_login
 from fonds.uploads.signing import Signer
-from fonds.uploads.users import Caller, Scope, authenticate, caller_of_token, user_by_name
+from fonds.uploads.users import Caller, Scope, authenticate, user_by_name
 
 VALID_FOR: Final = timedelta(minutes=5)
 """How long a signed address may be used."""
 
 LOCAL: Final = "local"
-"""The user of requests from this machine, where the server listens on loopback only."""
+"""The user of requests from this machine without a token, where it serves no other machine."""
 NIL_ID: Final = UUID(int=0)
 """An id that belongs to no user and no token."""
 
@@ -63,6 +64,7 @@ class AppState:
     """Whether other machines can reach the server."""
     needs_login: bool = False
     """Whether requests from this machine need a token, too."""
+    login_link: LoginLink | None = None
     metrics: CachedMetrics = field(default_factory=CachedMetrics)
     request_metrics: RequestMetrics = field(default_factory=RequestMetrics)
 
@@ -109,29 +111,33 @@ class AppState:
 
     def session_caller(self, request: Request, connection: Connection) -> Caller | None:
         """The logged-in user; None if a page of another site may have sent the request."""
-        now = self.now()
-        token_id = self.sessions.cookies(request, now).token_id
-        if token_id is None or not is_same_origin(request):
+        session = self.sessions.cookies(request).session
+        if session is None or not is_same_origin(request):
             return None
-        return caller_of_token(connection, token_id, now)
+        return caller_of_session(connection, session, self.now())
 
     def require_operator(self, request: Request, connection: Connection) -> Caller:
-        """The caller, who must be an operator: scope admin, or a local request."""
-        caller = self.find_caller(request, connection) or self.local_caller(request, connection)
-        if caller is None:
-            caller = self.require_caller(request, connection)
+        """The caller, who must have a token of the scope admin."""
+        caller = self.require_caller(request, connection)
         require_scope(caller, "admin")
         return caller
 
     def local_caller(self, request: Request, connection: Connection) -> Caller | None:
-        """The local user, if the request can only have come from this machine."""
-        if self.needs_login or not self.is_local(request) or not is_same_origin(request):
+        """The local user, who may upload, if the request can only have come from this machine."""
+        if not self.is_local(request) or not is_same_origin(request):
             return None
         user_id = user_by_name(connection, LOCAL) or NIL_ID
-        return Caller(user_id=user_id, user_name=LOCAL, scope="admin", token_id=NIL_ID)
+        return Caller(user_id=user_id, user_name=LOCAL, scope="user", token_id=NIL_ID)
 
     def is_local(self, request: Request) -> bool:
-        """Whether the request comes from this machine, directly and by a name of this machine."""
+        """True if a request needs no token for what the local user may do."""
+        return not self.needs_login and self.is_direct(request)
+
+    def is_direct(self, request: Request) -> bool:
+        """Whether a request comes from this machine, without a proxy and by a name of this machine.
+
+        A proxy that leaves no trace cannot be noticed, so operators always need a token.
+        """
         if self.is_exposed or request.client is None or proxy_trace(request) is not None:
             return False
         peer = parse_address(request.client.host)
@@ -240,15 +246,20 @@ class RateLimiter:
             return 0.0
 
 
-def limit_rate(request: Request, action: str) -> None:
-    """Raise 429 for a client with too many requests.
+def limit_searches(request: Request) -> None:
+    """Raise 429 for a client that searches too often; local requests are not limited."""
+    if not app_state(request).is_local(request):
+        limiter: RateLimiter = request.app.state.search_limiter
+        _raise_too_many(limiter.acquire(client_address(request)))
 
-    Logins are limited everywhere, to prevent guessing; other requests unless they are local.
-    """
-    if action != "login" and app_state(request).is_local(request):
-        return
-    limiters: dict[str, RateLimiter] = request.app.state.rate_limiters
-    wait = limiters[action].acquire(client_address(request))
+
+def limit_failed_logins(request: Request) -> None:
+    """Count a failed login, and raise 429 for a client with too many of them."""
+    app = app_state(request)
+    _raise_too_many(count_failed_login(app.library.database, client_address(request), app.now()))
+
+
+def _raise_too_many(wait: float) -> None:
     if wait:
         raise ProblemError(
             HTTPStatus.TOO_MANY_REQUESTS,
@@ -258,9 +269,6 @@ def limit_rate(request: Request, action: str) -> None:
         )
 
 
-def make_rate_limiters(clock: Clock) -> dict[str, RateLimiter]:
-    """Limits for searches and for logins."""
-    return {
-        "search": RateLimiter(burst=30, per_second=5, clock=clock),
-        "login": RateLimiter(burst=5, per_second=5 / 60, clock=clock),
-    }
+def make_search_limiter(clock: Clock) -> RateLimiter:
+    """The limit of searches, for each client of this server."""
+    return RateLimiter(burst=30, per_second=5, clock=clock)

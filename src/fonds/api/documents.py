@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from fonds import ids
-from fonds.api.dependencies import app_state, limit_rate
+from fonds.api.dependencies import app_state, limit_searches
 from fonds.api.middleware import UNCHANGED, conditional_response, etag_of
 from fonds.api.schemas import (
     MAX_ID_LENGTH,
@@ -83,7 +83,7 @@ def search(
     facets: Annotated[bool, Query(description="Include counts over the best documents.")] = False,
 ) -> JSONResponse:
     """Search public documents and your uploads; returns the best passages."""
-    limit_rate(request, "search")
+    limit_searches(request)
     app = app_state(request)
     filters = Filters(
         sources=[require_source(name, app.library.sources) for name in source],
@@ -317,7 +317,7 @@ def compare(
     whole: Annotated[bool, Query(description="Include all unchanged text.")] = False,
 ) -> JSONResponse:
     """Words deleted and inserted between two documents, or between versions of edition."""
-    limit_rate(request, "search")
+    limit_searches(request)
     app = app_state(request)
     owner = app.owner(request)
     old, new = (

@@ -21,7 +21,7 @@ from fonds.api.admin_schemas import AT, LAST_ID, RunId, run_json, to_json
 from fonds.api.dependencies import AppState, app_state
 from fonds.api.jobs import job_json, job_notice, visible_job
 from fonds.api.problems import ProblemError
-from fonds.api.schemas import BEARER, OPTIONAL_BEARER, LastEventId, UploadId, problems
+from fonds.api.schemas import BEARER, LastEventId, UploadId, problems
 from fonds.runs import overview
 from fonds.runs.overview import RunInsight
 from fonds.runs.state import RunStatus
@@ -208,7 +208,7 @@ run_router: Final = APIRouter(prefix=AT, tags=["admin"])
 
 @run_router.get(
     "/runs/{run_id}/logs/stream",
-    openapi_extra=OPTIONAL_BEARER,
+    openapi_extra=BEARER,
     responses={
         200: {
             "description": "Events `log`, `counts`, and finally `end`.",

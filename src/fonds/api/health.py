@@ -60,7 +60,9 @@ async def health(request: Request) -> Response:
     },
 )
 def metrics(request: Request) -> Response:
-    """All metrics for Prometheus; from other machines with a token of the scope admin or service.
+    """All metrics for Prometheus, with a token of the scope admin or service.
+
+    A server without --login that serves no other machine gives them to this machine without one.
 
     Request metrics are those of the process that responds; all others are those of the library.
     """

@@ -270,6 +270,11 @@ def returns(model: type[Any], *errors: int) -> dict[str, Any]:
     }
 
 
+def returns_to_operators(model: type[Any], *errors: int) -> dict[str, Any]:
+    """The options of a route that returns a model, and requires the token of an operator."""
+    return {**returns(model, 401, 403, *errors), "openapi_extra": BEARER}
+
+
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:
     """The OpenAPI entry of a request body that the handler parses itself."""
     return {

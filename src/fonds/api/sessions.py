@@ -1,7 +1,7 @@
-"""Browser sessions: a signed cookie names the token that was used to log in.
+"""Cookies of browser sessions and forms, and the link that logs in an operator.
 
-Nothing is stored for a session. The token is looked up whenever it is used, so that revoking the
-token ends all its sessions; logging out removes the cookie.
+The cookie of a session has a random value, of which the library stores the hash: see
+`uploads/logins.py`.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ import json
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
+from threading import Lock
 from typing import Final
-from uuid import UUID
 
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
-SESSION_LIFETIME: Final = timedelta(hours=12)
+from fonds.seams import Clock
+from fonds.serving import LINK_MINUTES
+from fonds.uploads.logins import SESSION_LIFETIME
+
 SESSION: Final = "fonds_session"
 BROWSER: Final = "fonds_visit"
 """The cookie that ties forms to a browser, logged in or not."""
@@ -34,8 +37,8 @@ class SessionCookies:
     """The verified cookies of a request."""
 
     nonce: str | None
-    token_id: UUID | None
-    """The token of the session; None without a valid session."""
+    session: str | None
+    """The value by which the library knows the session; it may have ended."""
 
 
 def new_nonce() -> str:
@@ -51,20 +54,19 @@ class Sessions:
         self._is_secure = is_secure
         self._prefix = _SECURE if is_secure else ""
 
-    def cookies(self, request: HTTPConnection, now: datetime) -> SessionCookies:
+    def cookies(self, request: HTTPConnection) -> SessionCookies:
         """Read the cookies of a request; those with invalid signatures count as absent."""
         return SessionCookies(
             nonce=self._verified("visit", request.cookies.get(self._prefix + BROWSER)),
-            token_id=self._token(request, now),
+            session=self._verified("session", request.cookies.get(self._prefix + SESSION)),
         )
 
-    def begin(self, response: Response, token_id: UUID, now: datetime) -> None:
-        """Log in with the token of this id."""
-        content = json.dumps([token_id.hex, int((now + SESSION_LIFETIME).timestamp())])
-        self._set(response, SESSION, self._signed("session", content), SESSION_LIFETIME)
+    def set_session(self, response: Response, session: str) -> None:
+        """Store in the browser the value of its session."""
+        self._set(response, SESSION, self._signed("session", session), SESSION_LIFETIME)
 
-    def end(self, response: Response) -> None:
-        """Log out."""
+    def remove_session(self, response: Response) -> None:
+        """Remove from the browser the value of its session."""
         response.delete_cookie(
             self._prefix + SESSION, secure=self._is_secure, httponly=True, samesite="lax"
         )
@@ -73,25 +75,16 @@ class Sessions:
         """Store in the browser the nonce of the forms on this page."""
         self._set(response, BROWSER, self._signed("visit", nonce), None)
 
-    def form_key(self, nonce: str, token_id: UUID | None) -> str:
+    def form_key(self, nonce: str, session: str | None) -> str:
         """The key that forms of this browser and session must contain."""
-        return self._signature("form", f"{nonce} {token_id}")
+        return self._signature("form", f"{nonce} {session}")
 
     def is_own_form(self, cookies: SessionCookies, form_key: str) -> bool:
         """Whether a form was made for this browser and session."""
         if cookies.nonce is None:
             return False
-        expected = self.form_key(cookies.nonce, cookies.token_id)
+        expected = self.form_key(cookies.nonce, cookies.session)
         return hmac.compare_digest(expected.encode(), form_key.encode("utf-8", "replace"))
-
-    def _token(self, request: HTTPConnection, now: datetime) -> UUID | None:
-        content = self._verified("session", request.cookies.get(self._prefix + SESSION))
-        if content is None:
-            return None
-        with suppress(ValueError):
-            token_id, until = json.loads(content)
-            return UUID(token_id) if now.timestamp() < until else None
-        return None
 
     def _set(self, response: Response, name: str, value: str, max_age: timedelta | None) -> None:
         response.set_cookie(
@@ -125,3 +118,28 @@ class Sessions:
 
 def _base64(content: bytes) -> str:
     return base64.urlsafe_b64encode(content).rstrip(b"=").decode()
+
+
+class LoginLink:
+    """The secret in a link that logs in one browser, once, soon after the server has started."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._until = clock.monotonic() + LINK_MINUTES * 60
+        self._secret: str | None = secrets.token_urlsafe(32)
+        self._lock = Lock()
+
+    def path(self) -> str:
+        """The path of the link, which must not be logged."""
+        return f"/login/link?key={self._secret}"
+
+    def redeem(self, key: str) -> bool:
+        """True for the secret, the first time and in time; it is of no use afterwards."""
+        with self._lock:
+            secret = self._secret
+            if secret is None or not hmac.compare_digest(
+                secret.encode(), key.encode("utf-8", "replace")
+            ):
+                return False
+            self._secret = None
+            return self._clock.monotonic() < self._until

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from enum import StrEnum
@@ -18,7 +19,7 @@ from fonds.cli.output import AsJson, err, out, print_json, print_table, safe, to
 from fonds.cli.process import ended_in_time, set_up_logging, stoppable
 from fonds.cli.session import find_owner
 from fonds.errors import SettingsError, UsageError
-from fonds.serving import is_any, is_exposed, is_loopback, require_safe
+from fonds.serving import LINK_MINUTES, is_any, is_exposed, is_loopback, require_safe
 from fonds.uploads import users
 from fonds.uploads.live_workers import is_worker_running
 from fonds.uploads.users import has_valid_token
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import socket
     from datetime import datetime
 
+    from fonds.api.sessions import LoginLink
     from fonds.library import Library
     from fonds.mcp.server import LibraryServer
     from fonds.settings import Settings
@@ -40,7 +42,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 chooses a free one.")] = PORT,
     login: Annotated[
-        bool, typer.Option("--login", help="Require a token on this machine too.")
+        bool, typer.Option("--login", help="Require a token for uploads and metrics here too.")
     ] = False,
     worker: Annotated[
         bool | None,
@@ -55,9 +57,10 @@ def serve(
 ) -> None:
     """Serve the library over HTTP: web pages and an API.
 
-    Public documents need no token. Uploads and administration need a token of `fonds token create`,
-    except on this machine while no other machine is served. Other machines are served only if
-    there is a token. Uploads are processed by a worker, which it runs itself on SQLite, and
+    Public documents need no token. Administration needs a login: with the link that is printed on a
+    terminal, which works once and for ten minutes, or with a token of `fonds token create`. Uploads
+    need one too, except on this machine while no other machine is served. Other machines are served
+    only if there is a token. Uploads are processed by a worker, which it runs itself on SQLite, and
     elsewhere by `fonds worker`. Sources are run on schedule only with --schedule.
 
     \b
@@ -66,7 +69,8 @@ def serve(
               fonds serve --no-worker
               fonds serve --schedule
     """
-    from fonds.mcp.http import bind_socket  # noqa: PLC0415 — `token` starts 800 ms faster
+    from fonds.api.sessions import LoginLink  # noqa: PLC0415 — `token` starts 800 ms faster
+    from fonds.mcp.http import bind_socket  # noqa: PLC0415 — as above
     from fonds.mcp.http import serve as serve_app  # noqa: PLC0415 — as above
     from fonds.web.site import make_site  # noqa: PLC0415 — as above
 
@@ -76,12 +80,16 @@ def serve(
             raise SettingsError(
                 "this server would be reachable from other machines, but there is no token yet: "
                 "make one with `fonds token create USER`, or leave --host at 127.0.0.1 and "
-                "public_url empty"
+                "public_url and trusted_proxies empty"
             )
         _copy_log_handlers("uvicorn")
-        app = make_site(library, is_exposed=exposed, needs_login=login)
+        # A proxy would write the link to its log, so a server for other machines has none.
+        link = LoginLink(library.seams.clock) if sys.stdout.isatty() and not exposed else None
+        app = make_site(library, is_exposed=exposed, needs_login=login, login_link=link)
         with bind_socket(host, port) as listening:
-            err.print(f"serving {_address(listening, host)}; stop it with Ctrl-C", markup=False)
+            address = _address(listening, host)
+            err.print(f"serving {address}; stop it with Ctrl-C", markup=False)
+            _print_login(address, link)
             with child_commands(_child_commands(library, worker, schedule)) as children:
 
                 def stop_children() -> None:
@@ -104,10 +112,21 @@ def _child_commands(library: Library, worker: bool | None, schedule: bool) -> li
     return [[*home, name] for name in names]
 
 
+def _print_login(address: str, link: LoginLink | None) -> None:
+    if link is None:
+        err.print("operators log in with a token: `fonds token create NAME --scope admin`")
+    else:
+        out.print(
+            f"to operate the library, open this link; it works once, within {LINK_MINUTES} "
+            f"minutes:\n{address}{link.path()}",
+            markup=False,
+        )
+
+
 def _names(settings: Settings) -> list[str]:
-    """The public name of a server in front of this one."""
+    """The public name of a server in front of this one, or the addresses of proxies."""
     name = urlsplit(settings.public_url).hostname or ""
-    return [name] if name and not is_loopback(name) else []
+    return [name] if name and not is_loopback(name) else list(settings.trusted_proxies)
 
 
 def _has_token(library: Library) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import stat
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
@@ -32,6 +31,7 @@ from fonds.sites.tables import websites
 from fonds.sources.base import Registered
 from fonds.stores.database import sqlite_file
 from fonds.stores.permissions import is_private
+from fonds.stores.server_values import HIDDEN_CLIENTS, read_value
 from fonds.stores.tables import (
     ingestion_leases,
     ingestion_runs,
@@ -39,13 +39,14 @@ from fonds.stores.tables import (
     ingestion_tasks,
     upload_jobs,
 )
-from fonds.uploads.signing import KEY_FILE
 from fonds.uploads.statistics import upload_statistics
 
 MIN_FREE: Final = 1 << 30
 """Bytes; less may not be enough for a large source."""
 CRITICAL_FREE: Final = 64 << 20
 """Bytes; with less SQLite may not be able to commit."""
+HIDDEN_CLIENTS_FOR: Final = timedelta(days=1)
+"""How long a hidden client is reported; the server stores the newest every hour."""
 MAX_COUNTED: Final = 5000
 """Objects below one prefix whose sizes are added; more are not counted."""
 
@@ -176,17 +177,21 @@ def check_leftovers(target: MaintenanceTarget) -> Iterator[Finding]:
         yield ok("left behind", "no temporary files of dead processes")
 
 
-def check_server_key(target: MaintenanceTarget) -> Iterator[Finding]:
-    """Check that only its owner can read the key by which addresses are signed."""
-    path = target.settings.home / KEY_FILE
-    if not path.exists():
-        yield ok("server key", "none yet; `fonds serve` makes one")
-    elif stat.S_IMODE(path.stat().st_mode) & 0o077:
-        summary = f"others can read {path}"
-        advice = f"chmod 600 {path}; if it may have been read, remove it: a new one is made"
-        yield failure("server key", summary, advice)
-    else:
-        yield ok("server key", "only its owner can read it")
+def check_clients(target: MaintenanceTarget) -> Iterator[Finding]:
+    """Check that servers know their clients' addresses, also behind proxies."""
+    with target.database.read() as connection:
+        stored = read_value(connection, HIDDEN_CLIENTS)
+    if stored is None or target.now - stored.updated_at > HIDDEN_CLIENTS_FOR:
+        yield ok("clients", "no proxy has hidden the address of a client today")
+        return
+    peer, trace = stored.value["peer"], stored.value["trace"]
+    yield warning(
+        "clients",
+        f"a proxy at {peer} hides the addresses of clients ({trace}, last at "
+        f"{stored.updated_at:%Y-%m-%d %H:%M} UTC): limits count all of them as one",
+        f"let it send X-Forwarded-For, and set FONDS_TRUSTED_PROXIES={peer} "
+        "(docs/how-to/deploy.md); without a proxy there, a client has invented this",
+    )
 
 
 def check_permissions(target: MaintenanceTarget) -> Iterator[Finding]:

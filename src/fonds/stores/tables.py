@@ -416,6 +416,33 @@ api_tokens: Final = Table(
     CheckConstraint(_one_of("scope", TOKEN_SCOPES), name="scope"),
 )
 
+login_sessions: Final = Table(
+    "login_sessions",
+    metadata,
+    Column("session_sha256", Text, primary_key=True, comment="Of what the cookie contains."),
+    Column("token_id", ForeignKey("api_tokens.id"), nullable=False, index=True),
+    Column("created_at", Timestamp, nullable=False),
+    Column("expires_at", Timestamp, nullable=False, index=True),
+    comment="Browsers that are logged in; logging out deletes the row.",
+)
+
+login_limits: Final = Table(
+    "login_limits",
+    metadata,
+    Column("client", Text, primary_key=True, comment="The address of a client."),
+    Column("remaining", Float, nullable=False, comment="Attempts that it had left then."),
+    Column("updated_at", Timestamp, nullable=False, index=True),
+)
+
+server_values: Final = Table(
+    "server_values",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("value", Json, nullable=False),
+    Column("updated_at", Timestamp, nullable=False),
+    comment="What all servers of a library have in common, such as the secret that signs.",
+)
+
 idempotency_keys: Final = Table(
     "idempotency_keys",
     metadata,

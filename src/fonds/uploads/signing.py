@@ -5,23 +5,18 @@ from __future__ import annotations
 import base64
 import hmac
 import json
-import os
 import secrets
-from contextlib import suppress
 from datetime import datetime
-from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
-from uuid import uuid4
 
 from fonds.errors import AddressRefusedError, SettingsError
 from fonds.settings import Settings
 from fonds.stores.blobs import Method
-from fonds.stores.folder import sync_path
-from fonds.stores.permissions import make_private_folder
+from fonds.stores.database import Database
+from fonds.stores.server_values import SERVER_SECRET, read_value, store_first
 
-KEY_FILE: Final = "server.key"
-KEY_BYTES: Final = 32
+SECRET_BYTES: Final = 32
 MIN_SECRET_BYTES: Final = 16
 """The least bytes of a secret in the settings; a shorter one can be guessed."""
 
@@ -79,36 +74,17 @@ class Signer:
         return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
-def server_secret(settings: Settings) -> bytes:
-    """The secret of the settings, or one that is made once and stored in the home folder."""
+def server_secret(settings: Settings, database: Database, now: datetime) -> bytes:
+    """The secret of the settings, or one that is made once and stored in the database."""
     if settings.server_secret:
         return settings.server_secret.encode()
-    path = settings.home / KEY_FILE
-    try:
-        if not path.exists():
-            _make_once(path)
-        secret = path.read_bytes()
-    except OSError as error:
-        raise SettingsError(
-            f"{path} cannot be written or read ({error.strerror}): set FONDS_SERVER_SECRET instead"
-        ) from error
-    if len(secret) != KEY_BYTES:
-        raise SettingsError(f"{path} is damaged: remove it to have another one made")
-    return secret
-
-
-def _make_once(path: Path) -> None:
-    """Create the file atomically; of two processes that do so, the first one wins."""
-    make_private_folder(path.parent)
-    making = path.with_name(f".{KEY_FILE}.{uuid4().hex}")
-    handle = os.open(making, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_bytes(KEY_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(FileExistsError):
-            path.hardlink_to(making)
-        sync_path(path.parent)
-    finally:
-        making.unlink(missing_ok=True)
+    with database.read() as connection:
+        stored = read_value(connection, SERVER_SECRET)
+    if stored is None:
+        with database.write() as connection:
+            # Of two servers that start at the same time, the first one's secret is used by both.
+            store_first(connection, SERVER_SECRET, secrets.token_hex(SECRET_BYTES), now)
+        with database.read() as connection:
+            stored = read_value(connection, SERVER_SECRET)
+    assert stored is not None
+    return bytes.fromhex(stored.value)

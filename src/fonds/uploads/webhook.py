@@ -30,6 +30,7 @@ from fonds.stores.database import insert_into
 from fonds.stores.tables import webhook_nonces
 from fonds.uploads.jobs import Job, fail, job_of
 from fonds.uploads.parsing import MARKDOWN, ParsedFile, move_to_parsed, store_parsed
+from fonds.uploads.signing import MIN_SECRET_BYTES
 from fonds.uploads.states import JobStatus
 
 WINDOW: Final = timedelta(minutes=5)
@@ -108,6 +109,14 @@ def sign(webhook_id: str, at: datetime, data: bytes, secrets: Sequence[str]) -> 
         TIMESTAMP_HEADER: timestamp,
         SIGNATURE_HEADER: " ".join(_VERSION + signature for signature in signatures),
     }
+
+
+def require_long_secrets(secrets: Sequence[str]) -> None:
+    """Raise for a secret that can be guessed."""
+    if any(len(secret_bytes(secret)) < MIN_SECRET_BYTES for secret in secrets):
+        raise SettingsError(
+            f"FONDS_WEBHOOK_SECRETS: a secret is too short; use {MIN_SECRET_BYTES} bytes or more"
+        )
 
 
 def secret_bytes(secret: str) -> bytes:

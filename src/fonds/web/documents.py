@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query, Request
 from starlette.responses import RedirectResponse, Response
 
-from fonds.api.dependencies import app_state, limit_rate
+from fonds.api.dependencies import app_state, limit_searches
 from fonds.api.schemas import DocumentId
 from fonds.catalog.bills import bill
 from fonds.catalog.codes import code, code_position, codes
@@ -123,7 +123,7 @@ def show_links(
 @router.get("/verify/{document_id:path}")
 def verify(request: Request, document_id: DocumentId) -> Response:
     """The verification of a document against the archived bytes."""
-    limit_rate(request, "search")
+    limit_searches(request)
     viewer, library = viewer_of(request), app_state(request).library
     document = library.document(document_id, owner=viewer.user_id, with_text=False)
     verification = library.verify(document["id"], owner=viewer.user_id)
@@ -231,7 +231,7 @@ def show_comparison(
     after_version: _Version = None,
 ) -> Response:
     """Two texts side by side, with deletions and insertions."""
-    limit_rate(request, "search")
+    limit_searches(request)
     viewer = viewer_of(request)
     comparison = compare(
         app_state(request).context,

@@ -21,7 +21,7 @@ from fastapi import Request
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, Response
 
-from fonds.api.dependencies import AppState, app_state
+from fonds.api.dependencies import NIL_ID, AppState, app_state
 from fonds.api.problems import ProblemError
 from fonds.api.sessions import SessionCookies, new_nonce
 from fonds.seams import Clock
@@ -56,14 +56,14 @@ class Viewer:
     @property
     def is_logged_in(self) -> bool:
         """Whether there is a session that can be ended."""
-        return self.caller is not None and self.cookies.token_id is not None
+        return self.caller is not None and self.caller.token_id != NIL_ID
 
 
 def viewer_of(request: Request) -> Viewer:
     """The logged-in viewer, or the local one on a server for this machine only."""
     app = app_state(request)
-    cookies = app.sessions.cookies(request, app.now())
-    if cookies.token_id is None and not app.is_local(request):
+    cookies = app.sessions.cookies(request)
+    if cookies.session is None and not app.is_local(request):
         return Viewer(cookies=cookies, caller=None)
     with app.library.database.read() as connection:
         caller = app.session_caller(request, connection) or app.local_caller(request, connection)
@@ -81,6 +81,8 @@ def require_viewer(request: Request) -> Viewer:
 def require_operator(request: Request) -> Viewer:
     """The viewer of a page for operators."""
     viewer = require_viewer(request)
+    if not viewer.is_logged_in:
+        raise ProblemError(401, "login", "log in to open this page")
     if not viewer.is_operator:
         raise ProblemError(403, "scope", "this page requires a token of the scope admin")
     return viewer
@@ -130,7 +132,7 @@ class _Forms:
         nonce = self._cookies.nonce or self._new_nonce
         if nonce is None:
             nonce = self._new_nonce = new_nonce()
-        key = self._sessions.form_key(nonce, self._cookies.token_id)
+        key = self._sessions.form_key(nonce, self._cookies.session)
         return Markup('<input type="hidden" name="{}" value="{}">').format(FORM_KEY, key)
 
     def remember(self, response: Response) -> None:

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request
 from markupsafe import Markup, escape
 from starlette.responses import Response
 
-from fonds.api.dependencies import app_state, limit_rate
+from fonds.api.dependencies import app_state, limit_searches
 from fonds.catalog.changes import ChangeFilter, changes
 from fonds.errors import UsageError
 from fonds.results import FacetCount, Facets, SearchPage
@@ -76,7 +76,7 @@ def show_search(
     viewer = viewer_of(request)
     if not q.strip():
         return _home(request, viewer)
-    limit_rate(request, "search")
+    limit_searches(request)
     chosen: dict[str, list[Any]] = {
         "source": source,
         "kind": kind,

@@ -14,10 +14,12 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import Scope
 
 from fonds.api.app import make_app
-from fonds.api.dependencies import app_state, limit_rate
+from fonds.api.dependencies import LOCAL, AppState, app_state, limit_failed_logins
 from fonds.api.problems import ErrorText, ProblemError
+from fonds.api.sessions import LoginLink
 from fonds.library import Library
-from fonds.uploads.users import authenticate
+from fonds.uploads.logins import SESSION_LIFETIME, end_session, start_session
+from fonds.uploads.users import authenticate, create_token
 from fonds.web import documents, search, uploads
 from fonds.web.admin import actions, runs, status
 from fonds.web.document_html import HtmlTexts
@@ -65,7 +67,7 @@ def show_login(
     request: Request, following: Annotated[_Next, Query(alias="next")] = "/"
 ) -> Response:
     """The login form."""
-    return page(request, "login.html", following=_local_path(following), wrong=False)
+    return page(request, "login.html", following=_local_path(following), notice="")
 
 
 @router.post("/login")
@@ -75,28 +77,67 @@ def log_in(
     token: Annotated[str, Form(max_length=MAX_LENGTH)],
     following: Annotated[str, Form(alias="next", max_length=MAX_LENGTH)] = "/",
 ) -> Response:
-    """Start a session with a token."""
-    limit_rate(request, "login")
+    """Start a session with a token; failed logins are limited, a valid token is not."""
     app, viewer = app_state(request), viewer_of(request)
     require_own_form(request, viewer, form_key)
+    target = _local_path(following)
     with app.library.database.read() as connection:
         caller = authenticate(connection, token.strip(), app.now())
-    target = _local_path(following)
     if caller is None:
-        return page(
-            request, "login.html", status=HTTPStatus.FORBIDDEN, following=target, wrong=True
+        limit_failed_logins(request)
+        return _refuse_login(request, "This token is wrong, revoked or expired.", target)
+    with app.library.database.write() as connection:
+        session = start_session(connection, caller.token_id, app.now())
+    return _logged_in(app, session, target)
+
+
+@router.get("/login/link")
+def use_login_link(
+    request: Request, key: Annotated[str, Query(max_length=MAX_LENGTH)] = ""
+) -> Response:
+    """Log in an operator with the link that `fonds serve` printed, once and from this machine."""
+    app = app_state(request)
+    link = app.login_link if app.is_direct(request) else None
+    if link is None or not link.redeem(key):
+        limit_failed_logins(request)
+        return _refuse_login(request, "This link has been used, or has expired.", "/")
+    now, rng = app.now(), app.library.seams.rng
+    with app.library.database.write() as connection:
+        token, _ = create_token(
+            connection,
+            user=LOCAL,
+            label="link of fonds serve",
+            scope="admin",
+            now=now,
+            rng=rng,
+            expires_at=now + SESSION_LIFETIME,
         )
+        session = start_session(connection, token.id, now)
+    return _logged_in(app, session, "/")
+
+
+def _refuse_login(request: Request, notice: str, following: str) -> Response:
+    return page(
+        request, "login.html", status=HTTPStatus.FORBIDDEN, following=following, notice=notice
+    )
+
+
+def _logged_in(app: AppState, session: str, target: str) -> Response:
     response = RedirectResponse(target, HTTPStatus.SEE_OTHER)
-    app.sessions.begin(response, caller.token_id, app.now())
+    app.sessions.set_session(response, session)
     return response
 
 
 @router.post("/logout")
 def log_out(request: Request, form_key: Annotated[str, Form(max_length=MAX_LENGTH)]) -> Response:
-    """End the session."""
-    require_own_form(request, viewer_of(request), form_key)
+    """End the session, here and in the library."""
+    app, viewer = app_state(request), viewer_of(request)
+    require_own_form(request, viewer, form_key)
+    if viewer.cookies.session is not None:
+        with app.library.database.write() as connection:
+            end_session(connection, viewer.cookies.session)
     response = RedirectResponse("/", HTTPStatus.SEE_OTHER)
-    app_state(request).sessions.end(response)
+    app.sessions.remove_session(response)
     return response
 
 
@@ -175,10 +216,20 @@ _API_PATHS: Final = (
 )
 
 
-def make_site(library: Library, *, is_exposed: bool = True, needs_login: bool = False) -> FastAPI:
+def make_site(
+    library: Library,
+    *,
+    is_exposed: bool = True,
+    needs_login: bool = False,
+    login_link: LoginLink | None = None,
+) -> FastAPI:
     """Make the application with API and pages; `is_exposed` unless for this machine only."""
     app = make_app(
-        library, is_exposed=is_exposed, needs_login=needs_login, render_error=_error_page
+        library,
+        is_exposed=is_exposed,
+        needs_login=needs_login,
+        login_link=login_link,
+        render_error=_error_page,
     )
     app.state.texts = HtmlTexts(library.database, library.settings.home)
     app.state.page_cache = PageCache(library.seams.clock)

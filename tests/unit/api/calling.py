@@ -88,9 +88,11 @@ class Api:
 
 
 @contextmanager
-def api_of(library: Library, *, is_exposed: bool = True) -> Iterator[Api]:
+def api_of(
+    library: Library, *, is_exposed: bool = True, needs_login: bool = False
+) -> Iterator[Api]:
     """The API over a library, called from the same machine unless it `is_exposed`."""
-    app = make_app(library, is_exposed=is_exposed)
+    app = make_app(library, is_exposed=is_exposed, needs_login=needs_login)
     peer = "203.0.113.5" if is_exposed else "127.0.0.1"
     with TestClient(app, base_url=BASE, follow_redirects=False, client=(peer, 50_000)) as client:
         yield Api(library, client)

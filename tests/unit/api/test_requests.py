@@ -256,3 +256,11 @@ def test_metrics_are_open_to_this_machine_alone(library: Library) -> None:
         assert api.get("/metrics", by={}, headers={"Host": "evil.example"}).status_code == 401
         assert api.get("/metrics", by={}, headers={"Host": "[::1]:8000"}).status_code == 200
         assert api.get("/metrics", by={}, headers={"Host": "localhost:8000"}).status_code == 200
+
+
+def test_login_covers_metrics(library: Library) -> None:
+    with api_of(library, is_exposed=False, needs_login=True) as api:
+        here = {"Host": "localhost:8000"}
+        assert refusal(api.get("/metrics", by={}, headers=here)) == (401, "unauthorized")
+        service = api.token("prometheus", "service")
+        assert api.get("/metrics", by=service, headers=here).status_code == 200

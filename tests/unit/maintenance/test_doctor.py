@@ -27,6 +27,7 @@ from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.sites.tables import websites
 from fonds.stores.database import Database, open_database
+from fonds.stores.server_values import HIDDEN_CLIENTS
 from fonds.stores.tables import (
     ingestion_commands,
     ingestion_embedding_queue,
@@ -34,6 +35,7 @@ from fonds.stores.tables import (
     ingestion_runs,
     ingestion_source_state,
     ingestion_tasks,
+    server_values,
 )
 from fonds.testing import ManualClock
 from fonds.uploads.states import JobStatus
@@ -258,13 +260,15 @@ def test_file_of_a_killed_process_is_told(settings: Settings) -> None:
     assert left.exists()
 
 
-def test_server_key_that_others_can_read_fails(settings: Settings) -> None:
-    key = settings.home / "server.key"
-    key.write_bytes(b"x" * 32)
-    key.chmod(0o640)
-    assert looked(settings)["server key"].status is Health.FAIL
-    key.chmod(0o600)
-    assert looked(settings)["server key"].status is Health.OK
+def test_proxy_that_hides_clients_is_a_warning_for_a_day(settings: Settings) -> None:
+    value = {"peer": "172.18.0.1", "trace": "HTTP/1.0"}
+    add(settings, server_values, name=HIDDEN_CLIENTS, value=value, updated_at=ago(hours=23))
+    finding = looked(settings)["clients"]
+    assert finding.status is Health.WARN
+    assert "172.18.0.1" in finding.found
+    assert "FONDS_TRUSTED_PROXIES=172.18.0.1" in finding.advice
+    tomorrow = Seams(clock=ManualClock(moment=NOW + timedelta(hours=2)))
+    assert looked(settings, tomorrow)["clients"].status is Health.OK
 
 
 def test_blobs_that_cannot_be_written_fail_and_the_rest_is_looked_at(settings: Settings) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import stat
-import subprocess
-import sys
-from dataclasses import replace
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,11 +12,14 @@ from urllib.parse import parse_qs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.libraries.uploads import upload_library
 
 from fonds.errors import AddressRefusedError, SettingsError
 from fonds.settings import Settings
 from fonds.stores.blobs import Method
-from fonds.uploads.signing import KEY_BYTES, Signer, server_secret
+from fonds.stores.database import Database
+from fonds.stores.server_values import SERVER_SECRET, read_value
+from fonds.uploads.signing import SECRET_BYTES, Signer, server_secret
 
 SECRET = b"a secret of this test, long enough"
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
@@ -125,66 +126,36 @@ def test_refusal_shows_neither_secret_nor_signature() -> None:
 # The secret ---------------------------------------------------------------------------------
 
 
-def test_secret_that_is_set_is_taken(tmp_path: Path) -> None:
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with upload_library(tmp_path) as library:
+        yield library.database
+
+
+def test_secret_that_is_set_is_taken(tmp_path: Path, database: Database) -> None:
     settings = Settings(home=tmp_path, server_secret="sixteen bytes or more")
-    assert server_secret(settings) == b"sixteen bytes or more"
-    assert list(tmp_path.iterdir()) == []
+    assert server_secret(settings, database, NOW) == b"sixteen bytes or more"
+    with database.read() as connection:
+        assert read_value(connection, SERVER_SECRET) is None
 
 
-def test_secret_that_is_easily_guessed_is_refused(tmp_path: Path) -> None:
+def test_secret_that_is_easily_guessed_is_refused(tmp_path: Path, database: Database) -> None:
+    settings = Settings(home=tmp_path, server_secret="hush")
     with pytest.raises(SettingsError, match="FONDS_SERVER_SECRET") as refused:
-        Signer(server_secret(Settings(home=tmp_path, server_secret="hush")))
+        Signer(server_secret(settings, database, NOW))
     assert "hush" not in str(refused.value)
 
 
-def test_secret_is_made_once_and_kept_for_its_owner_alone(tmp_path: Path) -> None:
-    settings = Settings(home=tmp_path / "new" / "home")
-    first = server_secret(settings)
-    assert len(first) == KEY_BYTES
-    assert server_secret(settings) == first
-    (path,) = settings.home.iterdir()
-    assert path.name == "server.key"
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert server_secret(replace(settings, home=tmp_path / "other")) != first
+def test_secret_is_made_once_and_kept_in_the_database(tmp_path: Path, database: Database) -> None:
+    first = server_secret(Settings(home=tmp_path), database, NOW)
+    assert len(first) == SECRET_BYTES
+    assert server_secret(Settings(home=tmp_path / "other"), database, NOW) == first
+    with upload_library(tmp_path / "second") as second:
+        assert server_secret(second.settings, second.database, NOW) != first
 
 
-def test_racing_processes_end_up_with_one_secret(tmp_path: Path) -> None:
-    code = (
-        "import sys; from pathlib import Path; from fonds.settings import Settings;"
-        "from fonds.uploads.signing import server_secret;"
-        "print('ready', flush=True); sys.stdin.read(1);"
-        "print(server_secret(Settings(home=Path(sys.argv[1]))).hex())"
-    )
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", code, str(tmp_path / "home")],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        for _ in range(4)
-    ]
-    # They say when they have loaded all they need, and then start together.
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write(b"x")
-        process.stdin.flush()
-    told = [process.communicate()[0] for process in processes]
-    assert len(set(told)) == 1
-    assert len(told[0].strip()) == 2 * KEY_BYTES
-    assert [path.name for path in (tmp_path / "home").iterdir()] == ["server.key"]
-
-
-@pytest.mark.parametrize("content", [b"", b"half", b"x" * 33])
-def test_damaged_key_is_reported_and_not_used(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "server.key").write_bytes(content)
-    with pytest.raises(SettingsError, match=r"server\.key is damaged"):
-        server_secret(Settings(home=tmp_path))
-
-
-def test_home_that_cannot_hold_a_key_names_the_setting(tmp_path: Path) -> None:
-    (tmp_path / "home").write_text("a file")
-    with pytest.raises(SettingsError, match="FONDS_SERVER_SECRET"):
-        server_secret(Settings(home=tmp_path / "home"))
+def test_racing_processes_end_up_with_one_secret(tmp_path: Path, database: Database) -> None:
+    settings = Settings(home=tmp_path)
+    with ThreadPoolExecutor(8) as executor:
+        made = list(executor.map(lambda _: server_secret(settings, database, NOW), range(8)))
+    assert len(set(made)) == 1

@@ -44,6 +44,13 @@ def either(request: pytest.FixtureRequest, tmp_path: Path, clock: ManualClock) -
         yield library
 
 
+@pytest.fixture
+def here(here: Visit) -> Visit:
+    """An operator at the machine, logged in."""
+    here.operate()
+    return here
+
+
 def routes() -> list[tuple[str, str]]:
     """Every page and form of operators, with something put in for names and ids."""
     parts = {"name": "bills", "run_id": str(uuid4()), "queue": "citations"}
@@ -130,6 +137,7 @@ def test_form_that_another_page_sent_is_refused(here: Visit, key: str) -> None:
 def test_every_page_is_shown_and_what_it_shows_stays_text(either: Library) -> None:
     trouble = make_trouble(either)
     with visiting(either) as visit:
+        visit.operate()
         for path in pages(trouble):
             answer = visit.get(path)
             assert answer.status_code == 200, path
@@ -161,6 +169,7 @@ def test_source_that_should_have_succeeded_since_is_late(here: Visit, clock: Man
     begin_run(here.library, "federal_register").finish(RunStatus.SUCCESS)
     assert "behind its schedule" not in here.get(AT).text
     clock.move(days=8)
+    here.operate()
     assert "Federal Register is behind its schedule" in here.get(AT).text
 
 
@@ -260,7 +269,7 @@ def test_everything_can_be_asked_for(
     assert answer.status_code == 303
     (asked,) = asked_of(here.library)
     assert (asked.command, asked.source, asked.args) == wanted
-    assert asked.requested_by == "local"
+    assert asked.requested_by == "ada"
     target = urlsplit(answer.headers["location"])
     assert parse_qs(target.query) == {"asked": [str(asked.id)]}
     shown = here.get(answer.headers["location"])

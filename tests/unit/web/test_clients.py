@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 from starlette.requests import Request
+from structlog.testing import capture_logs
 from tests.support.libraries.uploads import upload_library
 from tests.unit.web.visiting import PAGE, Visit, visiting
 
 from fonds.api.clients import ClientAddresses, parse_networks
 from fonds.errors import SettingsError
+from fonds.library import Library
 from fonds.seams import Seams
+from fonds.stores.server_values import HIDDEN_CLIENTS, ServerValue, read_value
 from fonds.testing import ManualClock
 
 PROXY = "127.0.0.1"
@@ -125,3 +128,27 @@ def test_searches_are_limited_by_visitor_behind_a_trusted_proxy(
             answers = [visit.get("/?q=water", headers).status_code for _ in range(32)]
             assert answers[:30] == [200] * 30
             assert answers[-1] == 429
+
+
+def test_unconfigured_proxy_is_logged_once_and_stored_for_the_doctor(
+    library: Library, clock: ManualClock
+) -> None:
+    def stored() -> ServerValue | None:
+        with library.database.read() as connection:
+            return read_value(connection, HIDDEN_CLIENTS)
+
+    with capture_logs() as logs, visiting(library, is_exposed=True, peer="10.0.0.1") as visit:
+        visit.get("/")
+        assert stored() is None
+        for _ in range(3):
+            visit.get("/", {**PAGE, "x-forwarded-for": "198.51.100.7"})
+        assert stored() == ServerValue(
+            value={"peer": "10.0.0.1", "trace": "x-forwarded-for"}, updated_at=clock.now()
+        )
+        clock.move(hours=1)
+        visit.get("/", {**PAGE, "via": "1.1 cache"})
+        assert stored() == ServerValue(
+            value={"peer": "10.0.0.1", "trace": "via"}, updated_at=clock.now()
+        )
+    (line,) = [each for each in logs if each["event"] == "clients_hidden"]
+    assert "FONDS_TRUSTED_PROXIES=10.0.0.1" in line["advice"]

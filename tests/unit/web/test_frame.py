@@ -30,8 +30,12 @@ NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 # Who looks --------------------------------------------------------------------------------
 
 
-def test_whoever_sits_at_the_machine_operates_the_library(here: Visit) -> None:
+def test_local_user_uploads_without_a_token_and_operates_with_one(here: Visit) -> None:
     assert 'href="/upload"' in here.get("/").text
+    assert 'href="/login"' in here.get("/").text
+    assert 'href="/admin/ingestion"' not in here.get("/").text
+    assert here.get("/admin/ingestion").headers["location"] == "/login?next=%2Fadmin%2Fingestion"
+    here.operate()
     assert 'href="/admin/ingestion"' in here.get("/").text
     assert "Log in" not in here.get("/").text
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from starlette.testclient import TestClient
 
+from fonds.api.sessions import LoginLink
 from fonds.library import Library
 from fonds.uploads.users import Scope, Token, create_token
 from fonds.web.site import make_site
@@ -53,6 +54,10 @@ class Visit:
                 **more,
             )
 
+    def operate(self) -> None:
+        """Log in as an operator."""
+        assert self.log_in(self.token("ada", "admin")[1]).status_code == 303
+
     def log_in(self, secret: str, following: str = "/") -> Any:
         data = {"form_key": self.key("/login"), "token": secret, "next": following}
         return self.post("/login", data=data)
@@ -66,9 +71,10 @@ def visiting(
     base: str = "",
     needs_login: bool = False,
     peer: str = "",
+    login_link: LoginLink | None = None,
 ) -> Iterator[Visit]:
     """A browser at a site: on the same machine, or `is_exposed` and anywhere."""
-    app = make_site(library, is_exposed=is_exposed, needs_login=needs_login)
+    app = make_site(library, is_exposed=is_exposed, needs_login=needs_login, login_link=login_link)
     base = base or (ELSEWHERE if is_exposed else HERE)
     peer = peer or (STRANGER if is_exposed else "127.0.0.1")
     with TestClient(app, base_url=base, follow_redirects=False, client=(peer, 50_000)) as client:
