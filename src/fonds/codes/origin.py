@@ -27,7 +27,7 @@ from urllib.parse import quote, urlsplit
 from fonds.context import Context
 from fonds.errors import MalformedError, NotFoundError, TooLargeError, UsageError
 from fonds.fetch.client import Download
-from fonds.fetch.redact import public_url
+from fonds.fetch.transport import public_url
 from fonds.model import Archived
 from fonds.runs.concurrency import in_thread
 from fonds.runs.discover import pace_of

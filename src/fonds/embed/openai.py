@@ -27,7 +27,6 @@ from fonds.errors import (
     TooLargeError,
 )
 from fonds.fetch.client import retry_after
-from fonds.fetch.redact import public_url
 from fonds.fetch.transport import (
     BufferedResponse,
     Headers,
@@ -35,6 +34,7 @@ from fonds.fetch.transport import (
     HttpTransport,
     close_soon,
     endpoint_url,
+    public_url,
     read_response,
     run_sync,
 )

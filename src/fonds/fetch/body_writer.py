@@ -14,7 +14,7 @@ from secrets import token_hex
 from typing import Final
 
 from fonds.errors import IncompleteBodyError, RefusedError, TooLargeError
-from fonds.fetch.redact import public_url
+from fonds.fetch.transport import public_url
 from fonds.seams import Clock
 
 _MAX_CHUNK: Final = 256 * 1024

@@ -27,7 +27,6 @@ from fonds.errors import (
 )
 from fonds.fetch.body_writer import BodyWriter, remove_stale_files
 from fonds.fetch.rates import Pace, Rates, Sleep, log_retry
-from fonds.fetch.redact import public_url
 from fonds.fetch.transport import (
     BodyStream,
     HttpRequest,
@@ -37,6 +36,7 @@ from fonds.fetch.transport import (
     fold_headers,
     host_of,
     normalize_url,
+    public_url,
 )
 from fonds.seams import Seams, spend
 from fonds.settings import Settings

@@ -21,8 +21,15 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from fonds.errors import IncompleteBodyError, NotRecordedError, UsageError
-from fonds.fetch.redact import public_url, recorded_request_headers, recorded_response_headers
-from fonds.fetch.transport import BodyStream, HttpRequest, HttpResponse, HttpTransport, Transport
+from fonds.fetch.redact import recorded_request_headers, recorded_response_headers
+from fonds.fetch.transport import (
+    BodyStream,
+    HttpRequest,
+    HttpResponse,
+    HttpTransport,
+    Transport,
+    public_url,
+)
 from fonds.fetch.warc import (
     Exchange,
     ExchangeKey,

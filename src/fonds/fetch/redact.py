@@ -7,11 +7,10 @@ import string
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from typing import Any, Final
-from urllib.parse import parse_qsl, quote, unquote, unquote_plus, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
+from fonds.fetch.transport import SECRET_PARAMETERS, Headers, public_url
 from fonds.settings import Settings
-
-Headers = list[tuple[str, str]]
 
 HIDDEN: Final = "[hidden]"
 
@@ -34,25 +33,6 @@ _SECRET_PATTERNS: Final = (
     (re.compile(r"\bfonds_[\w-]{8,}"), HIDDEN),
 )
 
-_SECRET_KEYS: Final = frozenset(
-    {
-        "access_token",
-        "api-key",
-        "api_key",
-        "apikey",
-        "auth",
-        "key",
-        "password",
-        "secret",
-        "sig",
-        "signature",
-        "token",
-        "x-amz-credential",
-        "x-amz-security-token",
-        "x-amz-signature",
-    }
-)
-
 # Headers that a source adds to its requests are never recorded, whatever their name, so this
 # lists the headers to record, and not those to remove.
 _RECORDED_REQUEST_HEADERS: Final = frozenset(
@@ -72,26 +52,8 @@ _SECRET_RESPONSE_HEADERS: Final = frozenset(
 _ADDRESS_HEADERS: Final = frozenset({"content-location", "location"})
 # `Link` and its like contain addresses among other things.
 _SECRET_IN_ADDRESS: Final = re.compile(
-    rf"(?i)([?&;](?:{'|'.join(map(re.escape, sorted(_SECRET_KEYS)))})=)[^&#>\s\"';,]+"
+    rf"(?i)([?&;](?:{'|'.join(map(re.escape, sorted(SECRET_PARAMETERS)))})=)[^&#>\s\"';,]+"
 )
-
-
-def public_url(url: str) -> str:
-    """The address without credentials; one that has none is returned as it is."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return "a malformed address"
-    netloc = parts.netloc.rpartition("@")[2]
-    pairs = parts.query.split("&")
-    public = [pair for pair in pairs if not _is_secret(pair)]
-    if netloc == parts.netloc and len(public) == len(pairs):
-        return url
-    return urlunsplit(parts._replace(netloc=netloc, query="&".join(public)))
-
-
-def _is_secret(pair: str) -> bool:
-    return unquote_plus(pair.partition("=")[0]).strip().lower() in _SECRET_KEYS
 
 
 def matching_url(url: str) -> str:

@@ -16,7 +16,7 @@ from datetime import datetime
 from functools import cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import quote, unquote_plus, urlsplit, urlunsplit
 
 from yarl import URL
 
@@ -25,13 +25,32 @@ from fonds.errors import (
     FetchTimeoutError,
     TooLargeError,
 )
-from fonds.fetch.redact import public_url
 
 if TYPE_CHECKING:
     from fonds.fetch.network import LookUp
 
 T = TypeVar("T")
 Headers = list[tuple[str, str]]
+
+SECRET_PARAMETERS: Final = frozenset(
+    {
+        "access_token",
+        "api-key",
+        "api_key",
+        "apikey",
+        "auth",
+        "key",
+        "password",
+        "secret",
+        "sig",
+        "signature",
+        "token",
+        "x-amz-credential",
+        "x-amz-security-token",
+        "x-amz-signature",
+    }
+)
+"""Names of parameters of an address that contain a secret."""
 
 # What browsers leave as it is in a path and in a query; everything else is percent-encoded.
 _PATH_CHARACTERS: Final = "!$%&'()*+,-./:;=@[\\]^_|~"
@@ -163,6 +182,24 @@ def endpoint_url(base: str, path: str) -> str:
 def host_of(url: str) -> str:
     """The host of a normalized address, not in Punycode."""
     return URL(url, encoded=True).host or ""
+
+
+def public_url(url: str) -> str:
+    """The address without credentials; one that has none is returned as it is."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "a malformed address"
+    netloc = parts.netloc.rpartition("@")[2]
+    pairs = parts.query.split("&")
+    public = [pair for pair in pairs if not _is_secret(pair)]
+    if netloc == parts.netloc and len(public) == len(pairs):
+        return url
+    return urlunsplit(parts._replace(netloc=netloc, query="&".join(public)))
+
+
+def _is_secret(pair: str) -> bool:
+    return unquote_plus(pair.partition("=")[0]).strip().lower() in SECRET_PARAMETERS
 
 
 def map_url(url: str, hosts: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ from fonds.context import Context
 from fonds.errors import MissingKeyError, SuspiciousYieldError
 from fonds.fetch.archive import FileRecord
 from fonds.fetch.rates import Pace, RetryLog, logged_to
-from fonds.fetch.redact import public_url
+from fonds.fetch.transport import public_url
 from fonds.model import FetchTask, Listing, Watermark
 from fonds.runs.active_run import ActiveRun
 from fonds.runs.normalization import chunker_label

@@ -13,7 +13,7 @@ from fonds import ids
 from fonds.errors import NotFoundError, RefusedError
 from fonds.fetch.archive import DownloadResult, FileRecord
 from fonds.fetch.rates import use_retry_log
-from fonds.fetch.redact import public_url
+from fonds.fetch.transport import public_url
 from fonds.model import Archived, FetchTask, Listing, Part, Watermark
 from fonds.runs.active_run import ActiveRun
 from fonds.runs.concurrency import work_ahead

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, select, update
 
 from fonds.errors import FondsError
 from fonds.fetch.archive import FileRecord
-from fonds.fetch.redact import public_url
+from fonds.fetch.transport import public_url
 from fonds.model import Archived, FetchTask, Part
 from fonds.stores.columns import format_timestamp
 from fonds.stores.database import upsert

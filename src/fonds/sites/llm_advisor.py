@@ -30,7 +30,6 @@ from fonds.errors import (
     WrongContentError,
 )
 from fonds.fetch.client import retry_after
-from fonds.fetch.redact import public_url
 from fonds.fetch.transport import (
     BufferedResponse,
     Headers,
@@ -38,6 +37,7 @@ from fonds.fetch.transport import (
     HttpTransport,
     Transport,
     endpoint_url,
+    public_url,
     read_response,
 )
 from fonds.seams import spend

@@ -6,7 +6,6 @@ from fonds.fetch.redact import (
     HIDDEN,
     Redaction,
     matching_url,
-    public_url,
     recorded_request_headers,
     recorded_response_headers,
 )
@@ -75,23 +74,6 @@ def test_values_are_hidden_by_their_name_and_at_any_depth() -> None:
         "headers": {"X-Api-Key": HIDDEN, "Accept": "text/html"},
         "tried": [HIDDEN, 3, None],
     }
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("https://a.gov/x?api_key=S&page=2", "https://a.gov/x?page=2"),
-        ("https://a.gov/x?page=2&TOKEN=S", "https://a.gov/x?page=2"),
-        ("https://a.gov/x?key=S", "https://a.gov/x"),
-        ("https://a.gov/x?api%5Fkey=S&q=1", "https://a.gov/x?q=1"),
-        ("https://user:S@a.gov:8443/x?q=a+b", "https://a.gov:8443/x?q=a+b"),
-        ("https://a.gov/x?X-Amz-Signature=S", "https://a.gov/x"),
-        ("https://a.gov/%e9?q=%C3%A9&&keyword=k#top", "https://a.gov/%e9?q=%C3%A9&&keyword=k#top"),
-        ("http://[S", "a malformed address"),
-    ],
-)
-def test_addresses_lose_their_secrets_and_nothing_else(url: str, expected: str) -> None:
-    assert public_url(url) == expected
 
 
 def test_addresses_match_whatever_their_order_and_key() -> None:

@@ -32,6 +32,7 @@ from fonds.fetch.transport import (
     is_loopback,
     map_url,
     normalize_url,
+    public_url,
     read_response,
     run_sync,
 )
@@ -129,6 +130,23 @@ def test_without_mapped_hosts_addresses_stay_as_they_are() -> None:
 )
 def test_this_machine_is_recognised_by_its_address(url: str, *, expected: bool) -> None:
     assert is_loopback(url) is expected
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://a.gov/x?api_key=S&page=2", "https://a.gov/x?page=2"),
+        ("https://a.gov/x?page=2&TOKEN=S", "https://a.gov/x?page=2"),
+        ("https://a.gov/x?key=S", "https://a.gov/x"),
+        ("https://a.gov/x?api%5Fkey=S&q=1", "https://a.gov/x?q=1"),
+        ("https://user:S@a.gov:8443/x?q=a+b", "https://a.gov:8443/x?q=a+b"),
+        ("https://a.gov/x?X-Amz-Signature=S", "https://a.gov/x"),
+        ("https://a.gov/%e9?q=%C3%A9&&keyword=k#top", "https://a.gov/%e9?q=%C3%A9&&keyword=k#top"),
+        ("http://[S", "a malformed address"),
+    ],
+)
+def test_addresses_lose_their_secrets_and_nothing_else(url: str, expected: str) -> None:
+    assert public_url(url) == expected
 
 
 # Hostile servers
