@@ -70,8 +70,7 @@ def serve(
               fonds serve --schedule
     """
     from fonds.api.sessions import LoginLink  # noqa: PLC0415 — `token` starts 800 ms faster
-    from fonds.mcp.http import bind_socket  # noqa: PLC0415 — as above
-    from fonds.mcp.http import serve as serve_app  # noqa: PLC0415 — as above
+    from fonds.mcp import http  # noqa: PLC0415 — as above
     from fonds.web.site import make_site  # noqa: PLC0415 — as above
 
     with context.obj.library() as library:
@@ -86,7 +85,7 @@ def serve(
         # A proxy would write the link to its log, so a server for other machines has none.
         link = LoginLink(library.seams.clock) if sys.stdout.isatty() and not exposed else None
         app = make_site(library, is_exposed=exposed, needs_login=login, login_link=link)
-        with bind_socket(host, port) as listening:
+        with http.bind_socket(host, port) as listening:
             address = _address(listening, host)
             err.print(f"serving {address}; stop it with Ctrl-C", markup=False)
             _print_login(address, link)
@@ -96,7 +95,7 @@ def serve(
                     for child in children:
                         child.request_stop()
 
-                asyncio.run(serve_app(app, listening, on_stop=stop_children))
+                asyncio.run(http.serve(app, listening, on_stop=stop_children))
 
 
 def _child_commands(library: Library, worker: bool | None, schedule: bool) -> list[list[str]]:

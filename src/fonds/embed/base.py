@@ -85,16 +85,10 @@ def pack_vectors(vectors: NDArray[Any], count: int, dims: int) -> list[StoredVec
         )
     if not np.isfinite(vectors).all():
         raise BadVectorsError("the model returned numbers that are not finite")
-    return [StoredVector(data, vector_sha(data)) for data in map(bytes, _unit(vectors))]
-
-
-def _unit(vectors: NDArray[Any]) -> NDArray[Any]:
-    """Each vector at unit length, whatever other vectors are in the batch."""
-    import numpy as np  # noqa: PLC0415 — as above
-
     with np.errstate(over="ignore"):
         lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
     unit = np.ascontiguousarray(vectors, "<f4")
+    # Judged one by one: the bytes of a vector must not depend on the others of its batch.
     is_off = np.abs(lengths - 1) >= LENGTH_TOLERANCE
     if is_off.any():
         # In double precision no finite single overflows when it is squared.
@@ -103,7 +97,7 @@ def _unit(vectors: NDArray[Any]) -> NDArray[Any]:
         lengths[lengths == 0] = 1.0
         unit = unit.copy()
         unit[is_off] = exact / lengths[:, None]
-    return unit
+    return [StoredVector(data, vector_sha(data)) for data in map(bytes, unit)]
 
 
 def vector_sha(data: bytes) -> str:

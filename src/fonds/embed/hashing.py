@@ -17,6 +17,7 @@ import numpy as np
 
 from fonds.embed.base import Embedded, EmbeddingModel, Purpose
 from fonds.errors import UsageError
+from fonds.settings import Settings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,3 +84,15 @@ def _words(text: str, limit: int) -> list[str]:
 @lru_cache(maxsize=65_536)
 def _hash(feature: str) -> int:
     return int.from_bytes(blake2b(feature.encode(), digest_size=8).digest(), "big")
+
+
+def open_hashing(rest: str, _settings: Settings) -> HashingEmbedder:
+    """The embedder of `hashing:DIMS`."""
+    return HashingEmbedder(whole_number("dimensions", rest) if rest else _DIMS)
+
+
+def whole_number(name: str, text: str) -> int:
+    """The number in a name of an embedder; UsageError if it is not one."""
+    if not re.fullmatch("[1-9][0-9]{0,7}", text):
+        raise UsageError(f"{name} must be a whole number above zero, not {text!r}")
+    return int(text)

@@ -31,14 +31,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from tokenizers import Tokenizer
 
 from fonds.embed.base import Embedded, EmbeddingModel, Purpose
 from fonds.embed.hashing import encodable, unit
-from fonds.errors import BadVectorsError, EmbedError, ModelMissingError
+from fonds.errors import BadVectorsError, EmbedError, ModelMissingError, UsageError
+from fonds.settings import Settings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from tokenizers import Tokenizer
 
 MANIFEST: Final = "fonds-model.json"
 _EXTRA: Final = "pip install 'fonds[onnx]'"
@@ -194,6 +195,13 @@ class OnnxEmbedder:
                     )
 
 
+def open_onnx(folder: str, _settings: Settings) -> OnnxEmbedder:
+    """The embedder of `onnx:FOLDER`."""
+    if not folder:
+        raise UsageError("onnx needs the folder of a model: onnx:FOLDER")
+    return OnnxEmbedder.in_folder(Path(folder).expanduser())
+
+
 def minilm() -> OnnxEmbedder:
     """all-MiniLM-L6-v2, 384 dimensions, from wheels that contain its files."""
     files = {}
@@ -309,8 +317,6 @@ def _padded(rows: Sequence[Sequence[int]]) -> NDArray[np.int64]:
 
 
 def _tokenizer(path: Path, max_tokens: int) -> Tokenizer:
-    from tokenizers import Tokenizer  # noqa: PLC0415 — needed for embedding only
-
     try:
         tokenizer = Tokenizer.from_file(str(path))
     # The library raises plain exceptions.

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl
 
 import numpy as np
 
 from fonds.chunk.tokens import count
 from fonds.embed.base import Embedded, EmbeddingModel, Purpose
-from fonds.embed.hashing import encodable, unit
+from fonds.embed.hashing import encodable, unit, whole_number
 from fonds.errors import (
     BadVectorsError,
     EmbedError,
@@ -25,6 +27,7 @@ from fonds.errors import (
     RetryableFetchError,
     SettingsError,
     TooLargeError,
+    UsageError,
 )
 from fonds.fetch.client import retry_after
 from fonds.fetch.transport import (
@@ -84,6 +87,50 @@ MODELS: Final = {
         RemoteModel(name="text-embedding-ada-002", dims=1536, price=0.10),
     )
 }
+
+
+_OPTIONS: Final = "price (USD for a million tokens), dims and max_tokens"
+
+
+def open_openai(rest: str, settings: Settings) -> OpenAiEmbedder:
+    """The embedder of `openai:MODEL` or `openai:MODEL?price=…`."""
+    name, _, query = rest.partition("?")
+    if not name:
+        raise UsageError(
+            "openai needs a model: openai:MODEL, such as openai:text-embedding-3-small"
+        )
+    options = _options(query)
+    listed = MODELS.get(name)
+    model = listed or RemoteModel(name=name)
+    if "price" in options:
+        model = replace(model, price=_price(options["price"]))
+    if "max_tokens" in options:
+        model = replace(model, max_tokens=whole_number("max_tokens", options["max_tokens"]))
+    if "dims" in options:
+        dims = whole_number("dims", options["dims"])
+        # Only listed models can be asked for fewer dimensions; others may refuse.
+        model = replace(model, dims=dims, shortened=listed is not None and dims != listed.dims)
+    return OpenAiEmbedder(model, settings)
+
+
+def _options(query: str) -> dict[str, str]:
+    try:
+        options = dict(parse_qsl(query, strict_parsing=bool(query), keep_blank_values=True))
+    except ValueError:
+        options = {query: ""}
+    if unknown := sorted(set(options) - {"price", "dims", "max_tokens"}):
+        raise UsageError(f"openai:MODEL?… takes {_OPTIONS}, not {', '.join(unknown)}")
+    return options
+
+
+def _price(text: str) -> float:
+    try:
+        price = float(text)
+    except ValueError:
+        price = math.nan
+    if not 0 <= price < math.inf:
+        raise UsageError(f"price must be a number of US dollars, not {text!r}")
+    return price
 
 
 class OpenAiEmbedder:

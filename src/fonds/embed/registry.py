@@ -6,16 +6,12 @@ and a function that opens the embedder from the rest of the name and the setting
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
-from pathlib import Path
+from importlib.metadata import EntryPoint, entry_points
 from typing import Final
-from urllib.parse import parse_qsl
 
 from fonds.embed.base import Embedded, Embedder, EmbeddingModel, Purpose
 from fonds.engine.base import Engine
@@ -26,7 +22,18 @@ from fonds.settings import Settings
 GROUP: Final = "fonds.embedders"
 
 _NAMES: Final = ("wordllama", "minilm", "onnx:FOLDER", "openai:MODEL", "hashing", "hashing:DIMS")
-_OPTIONS: Final = "price (USD for a million tokens), dims and max_tokens"
+
+# Only the module of the embedder that is used is imported: models take long to import.
+_MODELS: Final = {
+    "wordllama": "fonds.embed.wordllama:WordLlamaEmbedder",
+    "minilm": "fonds.embed.onnx:minilm",
+}
+_FAMILIES: Final = {
+    "onnx": "fonds.embed.onnx:open_onnx",
+    "openai": "fonds.embed.openai:open_openai",
+    "hashing": "fonds.embed.hashing:open_hashing",
+}
+"""Embedders whose name goes on after a colon; opened as those of installed packages are."""
 
 
 def embedder_names() -> tuple[str, ...]:
@@ -37,105 +44,21 @@ def embedder_names() -> tuple[str, ...]:
 def open_embedder(spec: str, settings: Settings) -> Embedder:
     """The embedder of a name such as `wordllama` or `openai:text-embedding-3-small`."""
     kind, _, rest = spec.strip().partition(":")
-    if kind in _OPENERS:
-        return _OPENERS[kind](rest, settings)
+    if kind in _MODELS and not rest:
+        return _load(kind, _MODELS[kind])()
+    if kind in _FAMILIES:
+        return _load(kind, _FAMILIES[kind])(rest, settings)
     for entry in entry_points(group=GROUP, name=kind):
         embedder = entry.load()(rest, settings)
         if not isinstance(embedder, Embedder):
             raise UsageError(f"the entry point {kind} of {GROUP} did not return an embedder")
         return embedder
-    raise _unknown(spec)
+    raise UsageError(f"no embedder is called {spec!r}; there are: {', '.join(embedder_names())}")
 
 
-def _unknown(spec: str) -> UsageError:
-    return UsageError(f"no embedder is called {spec!r}; there are: {', '.join(embedder_names())}")
-
-
-def _wordllama(rest: str, _settings: Settings) -> Embedder:
-    if rest:
-        raise _unknown(f"wordllama:{rest}")
-    from fonds.embed.wordllama import WordLlamaEmbedder  # noqa: PLC0415 — only the one that is used
-
-    return WordLlamaEmbedder()
-
-
-def _minilm(rest: str, _settings: Settings) -> Embedder:
-    if rest:
-        raise _unknown(f"minilm:{rest}")
-    from fonds.embed.onnx import minilm  # noqa: PLC0415 — only the one that is used
-
-    return minilm()
-
-
-def _onnx(rest: str, _settings: Settings) -> Embedder:
-    if not rest:
-        raise UsageError("onnx needs the folder of a model: onnx:FOLDER")
-    from fonds.embed.onnx import OnnxEmbedder  # noqa: PLC0415 — only the one that is used
-
-    return OnnxEmbedder.in_folder(Path(rest).expanduser())
-
-
-def _hashing(rest: str, _settings: Settings) -> Embedder:
-    from fonds.embed.hashing import HashingEmbedder  # noqa: PLC0415 — only the one that is used
-
-    return HashingEmbedder(_whole("dimensions", rest)) if rest else HashingEmbedder()
-
-
-def _openai(rest: str, settings: Settings) -> Embedder:
-    from fonds.embed.openai import MODELS, OpenAiEmbedder, RemoteModel  # noqa: PLC0415 — likewise
-
-    name, _, query = rest.partition("?")
-    if not name:
-        raise UsageError(
-            "openai needs a model: openai:MODEL, such as openai:text-embedding-3-small"
-        )
-    options = _options(query)
-    listed = MODELS.get(name)
-    model = listed or RemoteModel(name=name)
-    if "price" in options:
-        model = replace(model, price=_price(options["price"]))
-    if "max_tokens" in options:
-        model = replace(model, max_tokens=_whole("max_tokens", options["max_tokens"]))
-    if "dims" in options:
-        dims = _whole("dims", options["dims"])
-        # Only listed models can be asked for fewer dimensions; others may refuse.
-        model = replace(model, dims=dims, shortened=listed is not None and dims != listed.dims)
-    return OpenAiEmbedder(model, settings)
-
-
-def _options(query: str) -> dict[str, str]:
-    try:
-        options = dict(parse_qsl(query, strict_parsing=bool(query), keep_blank_values=True))
-    except ValueError:
-        options = {query: ""}
-    if unknown := sorted(set(options) - {"price", "dims", "max_tokens"}):
-        raise UsageError(f"openai:MODEL?… takes {_OPTIONS}, not {', '.join(unknown)}")
-    return options
-
-
-def _price(text: str) -> float:
-    try:
-        price = float(text)
-    except ValueError:
-        price = math.nan
-    if not 0 <= price < math.inf:
-        raise UsageError(f"price must be a number of US dollars, not {text!r}")
-    return price
-
-
-def _whole(name: str, text: str) -> int:
-    if not re.fullmatch("[1-9][0-9]{0,7}", text):
-        raise UsageError(f"{name} must be a whole number above zero, not {text!r}")
-    return int(text)
-
-
-_OPENERS: Final[Mapping[str, Callable[[str, Settings], Embedder]]] = {
-    "wordllama": _wordllama,
-    "minilm": _minilm,
-    "onnx": _onnx,
-    "openai": _openai,
-    "hashing": _hashing,
-}
+def _load(kind: str, address: str) -> Callable[..., Embedder]:
+    opener: Callable[..., Embedder] = EntryPoint(kind, address, GROUP).load()
+    return opener
 
 
 MEMORY_MIB: Final = 8192

@@ -21,6 +21,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from safetensors.numpy import load
+from tokenizers import Tokenizer
 
 from fonds.embed.base import Embedded, EmbeddingModel, Purpose
 from fonds.embed.hashing import encodable, unit
@@ -28,7 +30,6 @@ from fonds.errors import ModelMissingError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from tokenizers import Tokenizer
 
 WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
 TOKENIZER: Final = "tokenizers/l2_supercat_tokenizer_config.json"
@@ -109,15 +110,11 @@ def _package_folder() -> Path:
 
 
 def _table(data: bytes) -> NDArray[np.float32]:
-    from safetensors.numpy import load  # noqa: PLC0415 — needed for embedding only
-
     table: NDArray[np.float32] = load(data)["embedding.weight"].astype(np.float32)
     return table
 
 
 def _words(data: bytes) -> _WordIds:
-    from tokenizers import Tokenizer  # noqa: PLC0415 — needed for embedding only
-
     return _WordIds(Tokenizer.from_buffer(data))
 
 

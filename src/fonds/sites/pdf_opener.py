@@ -41,12 +41,11 @@ class PdfOpener:
 def open_pdf(file: bytes | Path) -> str | None:
     """Why a PDF does not open, or None if it does."""
     import pypdfium2 as pdfium  # noqa: PLC0415 — for the process that opens files, alone
-    from pypdfium2 import raw  # noqa: PLC0415 — as above
 
     try:
         document = pdfium.PdfDocument(file)
     except pdfium.PdfiumError as error:
-        if getattr(error, "err_code", None) == raw.FPDF_ERR_PASSWORD:
+        if getattr(error, "err_code", None) == pdfium.raw.FPDF_ERR_PASSWORD:
             return None
         return str(error)
     try:

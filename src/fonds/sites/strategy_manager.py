@@ -9,6 +9,7 @@ from typing import Final, ParamSpec, TypeVar
 from fonds.errors import FondsError, SettingsError
 from fonds.seams import Clock
 from fonds.settings import Settings
+from fonds.sites.llm_advisor import ModelAdvisor
 from fonds.sites.models import ScrapingStrategy, StrategyState, WebsiteConfiguration
 from fonds.sites.pages.page import WebPage
 from fonds.sites.strategy import MIN_CONFIDENCE, Advisor, PageMatch, combined, match_page, validated
@@ -143,8 +144,6 @@ def advisors_of(settings: Settings) -> tuple[Advisor, ...]:
     if kind == "structure" and not model:
         return (StructureAdvisor(),)
     if kind == "openai" and model:
-        from fonds.sites.llm_advisor import ModelAdvisor  # noqa: PLC0415 — only where a model is asked
-
         model_advisor = ModelAdvisor(settings.advisor_url, settings.advisor_key, model)
         return (model_advisor, StructureAdvisor())
     raise SettingsError(

@@ -15,6 +15,7 @@ from itertools import islice
 from time import monotonic
 from typing import Any, Final
 
+import regex  # type: ignore[import-untyped]  # its stubs are a package of their own
 from lxml import etree
 
 from fonds.errors import UsageError
@@ -229,9 +230,6 @@ def pattern(expression: str) -> Any:
     """The compiled expression; UsageError if it is invalid."""
     if not expression or len(expression) > _MAX_LENGTH:
         raise UsageError(f"a regular expression has 1 to {_MAX_LENGTH} characters")
-    # Its stubs are a package of their own, and few strategies need it.
-    import regex  # type: ignore[import-untyped]  # noqa: PLC0415
-
     try:
         re.compile(expression)
         _check_repeats(expression)
