@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import TracebackType
 from typing import Any, Final, Self
 
 from fonds.chunk.chunker import Chunker
@@ -108,12 +107,7 @@ class Context:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self.close_readers()
         if "fetcher" in self.__dict__:
             await self.fetcher.aclose()

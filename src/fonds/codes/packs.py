@@ -18,7 +18,6 @@ from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from types import TracebackType
 from typing import IO, Final, Self
 
 from fonds.codes.origin import EditionOrigin
@@ -76,12 +75,7 @@ class Pack:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
 

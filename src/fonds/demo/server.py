@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 from email.utils import format_datetime
 from http import HTTPStatus
-from types import TracebackType
 from typing import Final, Self
 
 import uvicorn
@@ -77,13 +76,8 @@ class DemoUpstream:
             time.sleep(_POLL_SECONDS)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._cleanup.__exit__(kind, error, trace)
+    def __exit__(self, *error: object) -> None:
+        self._cleanup.__exit__(*error)
 
     def _bind_socket(self) -> socket.socket:
         try:

@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import partial
-from types import TracebackType
 from typing import Final, ParamSpec, Self, TypeVar
 from uuid import UUID
 
@@ -227,12 +226,7 @@ class BatchEmbedder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
         if error is not None and self._running:  # do not wait for all their retries
             self._client.stop.set()
         try:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Final, NamedTuple, Self
 from urllib.parse import urljoin, urlsplit
 
@@ -178,12 +177,7 @@ class Fetcher:
         self.prepare_folder()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     def prepare_folder(self) -> None:

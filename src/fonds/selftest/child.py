@@ -26,7 +26,6 @@ from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
 from typing import Any, Final, Self
 
 import structlog
@@ -146,12 +145,7 @@ class ForkServer:
         )
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.communicate()

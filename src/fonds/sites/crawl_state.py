@@ -18,7 +18,6 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from types import TracebackType
 from typing import Any, Final, Self
 
 from fonds.errors import FondsError, StoreError
@@ -189,12 +188,7 @@ class CrawlState:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # Reading
