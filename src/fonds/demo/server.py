@@ -76,8 +76,8 @@ class DemoUpstream:
             time.sleep(_POLL_SECONDS)
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._cleanup.__exit__(*error)
+    def __exit__(self, *_: object) -> None:
+        self._cleanup.close()
 
     def _bind_socket(self) -> socket.socket:
         try:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any, Final
 
 from lxml import etree
@@ -29,12 +28,11 @@ _REMOVED: Final = "removed"
 _BACK: Final = re.compile(r"\s*\(Return to[^()]*\)\s*")
 
 
-@dataclass(frozen=True, slots=True)
 class Cga(Html):
     """The normalizer `cga_v1`."""
 
-    name: str = "cga_v1"
-    version: str = "1.0.0"
+    name = "cga_v1"
+    version = "1.0.0"
 
     def _content(self, root: Any) -> Any:
         for element in list(root.iter(etree.Element)):

@@ -353,8 +353,7 @@ class DcXml(XmlNormalizer):
     name = "dc_xml_v1"
     version = "1.0.0"
 
-    def _convert(self, data: bytes, hint: str | None) -> NormalizedBody:
-        del hint
+    def _convert(self, data: bytes, _hint: str | None) -> NormalizedBody:
         root, warnings = read_dc(data)
         return DcWalker().walk(root, warnings)
 

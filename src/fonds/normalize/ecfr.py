@@ -465,8 +465,7 @@ class EcfrXml(XmlNormalizer):
     name = "ecfr_xml_v1"
     version = "1.1.0"
 
-    def _convert(self, data: bytes, hint: str | None) -> NormalizedBody:
-        del hint
+    def _convert(self, data: bytes, _hint: str | None) -> NormalizedBody:
         root, warnings = read_cfr(data)
         return CfrWalker(root).walk(warnings)
 

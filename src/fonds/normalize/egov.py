@@ -362,8 +362,7 @@ class Egov(XmlNormalizer):
     name = "egov_v1"
     version = "1.0.0"
 
-    def _convert(self, data: bytes, hint: str | None) -> NormalizedBody:
-        del hint
+    def _convert(self, data: bytes, _hint: str | None) -> NormalizedBody:
         data, warnings = without_nuls(data)
         refuse_unsafe(data)
         return EgovWalker().walk(_elements(data), warnings)

@@ -357,8 +357,7 @@ class Gii(XmlNormalizer):
     name = "gii_v1"
     version = "1.0.0"
 
-    def _convert(self, data: bytes, hint: str | None) -> NormalizedBody:
-        del hint
+    def _convert(self, data: bytes, _hint: str | None) -> NormalizedBody:
         root, warnings = _read(data)
         return NormWalker(root).walk(warnings)
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from fonds.chunk.headings import read_outline
 from fonds.errors import NoTextError
-from fonds.model import BodyFormat, Heading, NormalizedBody
+from fonds.model import Heading, NormalizedBody
 from fonds.normalize.encodings import decode, without_controls
 from fonds.normalize.html import refuse_other_files
 from fonds.normalize.html.walker import section_label
 from fonds.normalize.markdown import visible_text
+from fonds.normalize.registry import BaseNormalizer
 
 _LINE_END: Final = re.compile(r"\r\n?")
 
@@ -30,18 +30,11 @@ def headings_of(markdown: str) -> tuple[Heading, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class MarkdownFile:
+class MarkdownFile(BaseNormalizer):
     """The normalizer `markdown_v1`."""
 
-    name: str = "markdown_v1"
-    version: str = "1.0.0"
-    accepts_format: BodyFormat = "text"
-
-    @property
-    def label(self) -> str:
-        """Name and version as a document records them."""
-        return f"{self.name}@{self.version}"
+    name = "markdown_v1"
+    version = "1.0.0"
 
     def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:
         """The same Markdown, HTML in it included; only line ends and invisible signs change."""

@@ -49,6 +49,19 @@ class Normalizer(Protocol):
         ...
 
 
+class BaseNormalizer:
+    """What all normalizers of this package have in common."""
+
+    name: str
+    version: str
+    accepts_format: BodyFormat = "text"
+
+    @property
+    def label(self) -> str:
+        """Name and version as a document records them."""
+        return f"{self.name}@{self.version}"
+
+
 GROUP: Final = "fonds.normalizers"
 
 # Loaded when first used: the PDF libraries alone take longer than most commands.
@@ -210,13 +223,5 @@ def _text_adapter() -> TypeAdapter[NormalizedBody]:
     return TypeAdapter(NormalizedBody)
 
 
-def should_recycle() -> bool:
-    """Whether this process has read something that may show in what it reads next."""
-    # pdf_oxide keeps fonts of one document for the next, and has been seen to mix them up.
-    from fonds.normalize.pdf.document import Pdf  # noqa: PLC0415 — few processes read PDFs
-
-    return Pdf.has_used_oxide
-
-
-SHOULD_RECYCLE: Final = f"{__name__}:{should_recycle.__name__}"
+SHOULD_RECYCLE: Final = "fonds.normalize.pdf.document:should_recycle"
 """The address of the function by which such a process decides whether to start again."""

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import html
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from fonds.errors import WrongContentError
-from fonds.model import BodyFormat, NormalizedBody
+from fonds.model import NormalizedBody
 from fonds.normalize.encodings import decode, without_controls
 from fonds.normalize.html import refuse_other_files
 from fonds.normalize.html.walker import section_label
 from fonds.normalize.html.writer import HtmlWriter
 from fonds.normalize.markdown import html_comment
+from fonds.normalize.registry import BaseNormalizer
 from fonds.normalize.text_lines import (
     PAGE_CLOSE,
     PAGE_OPEN,
@@ -98,18 +98,11 @@ _WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _SINGLE_QUOTE: Final = re.compile(r"`(?=\w)")
 
 
-@dataclass(frozen=True, slots=True)
-class TextNormalizer:
+class TextNormalizer(BaseNormalizer):
     """The normalizer `text_v1`."""
 
-    name: str = "text_v1"
-    version: str = "1.3.0"
-    accepts_format: BodyFormat = "text"
-
-    @property
-    def label(self) -> str:
-        """Name and version as a document records them."""
-        return f"{self.name}@{self.version}"
+    name = "text_v1"
+    version = "1.3.0"
 
     def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:
         """The text with its paragraphs put together again; the hint is not used."""

@@ -8,8 +8,9 @@ from collections.abc import Callable, Container, Mapping
 from typing import Any, ClassVar, Final
 
 from fonds.errors import MalformedError, WrongContentError
-from fonds.model import BodyFormat, NormalizedBody
+from fonds.model import NormalizedBody
 from fonds.normalize.markdown import MarkdownWriter
+from fonds.normalize.registry import BaseNormalizer
 from fonds.normalize.tables import Grid, write_table
 
 Handler = Callable[[Any, Any], None]
@@ -211,17 +212,10 @@ class XmlWalker:
         self._out.unmark()
 
 
-class XmlNormalizer(ABC):
+class XmlNormalizer(BaseNormalizer, ABC):
     """A normalizer of one format of XML."""
 
-    name: str
-    version: str
-    accepts_format: BodyFormat = "xml"
-
-    @property
-    def label(self) -> str:
-        """Name and version as a document records them."""
-        return f"{self.name}@{self.version}"
+    accepts_format = "xml"
 
     def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:
         """The text of a file, or of the part of it that the hint names where a format has parts."""

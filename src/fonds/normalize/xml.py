@@ -28,8 +28,7 @@ class Xml(XmlNormalizer):
     name = "xml_v1"
     version = "1.0.0"
 
-    def _convert(self, data: bytes, hint: str | None) -> NormalizedBody:
-        del hint
+    def _convert(self, data: bytes, _hint: str | None) -> NormalizedBody:
         data, warnings = without_nuls(data)
         refuse_unsafe(data)
         root = parse_xml(data) if _PROLOGUE.match(data) else parse_fragment(data.lstrip(_BOM))

@@ -86,7 +86,6 @@ class BillRes(XmlNormalizer):
     name = "billres_v1"
     version = "1.0.0"
 
-    def _convert(self, data: bytes, hint: str | None) -> NormalizedBody:
-        del hint
+    def _convert(self, data: bytes, _hint: str | None) -> NormalizedBody:
         root, warnings = read_bill(data)
         return BillWalker(root).walk(warnings)

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import io
 import re
-from dataclasses import dataclass
 from typing import Any, Final
 
 from fonds.errors import MalformedError, NoTextError
-from fonds.model import BodyFormat, NormalizedBody
+from fonds.model import NormalizedBody
 from fonds.normalize.docx.convert import to_page
 from fonds.normalize.docx.package import open_word, read_word
 from fonds.normalize.html import read_html
 from fonds.normalize.html.walker import HtmlWalker
+from fonds.normalize.registry import BaseNormalizer
 
 _ITEM: Final = re.compile(r"item(\d)")
 _COUNTED: Final = re.compile(r"(\d{1,6})\.")
@@ -88,19 +88,13 @@ def _make_item(item: Any) -> str:
     return "ol"
 
 
-@dataclass(frozen=True, slots=True)
-class Docx:
+class Docx(BaseNormalizer):
     """The normalizer `docx_v1`: the text as it reads with all tracked changes accepted."""
 
-    name: str = "docx_v1"
-    version: str = "1.0.0"
+    name = "docx_v1"
+    version = "1.0.0"
     # Word's format is XML in a ZIP archive.
-    accepts_format: BodyFormat = "xml"
-
-    @property
-    def label(self) -> str:
-        """Name and version as a document records them."""
-        return f"{self.name}@{self.version}"
+    accepts_format = "xml"
 
     def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:
         """The document's text and notes; nothing outside the bytes is opened, no hint needed."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, Final
 
 from lxml import etree
 
 from fonds.errors import MalformedError, WrongContentError
-from fonds.model import BodyFormat, NormalizedBody
+from fonds.model import NormalizedBody
 from fonds.normalize.encodings import decode, without_controls
 from fonds.normalize.html.walker import HtmlWalker, page_address
+from fonds.normalize.registry import BaseNormalizer
 
 _SILENT: Final = ("script", "style", "head", "title", "meta", "link", "template", "base")
 _TAG: Final = re.compile(r"<[A-Za-z!?/]")
@@ -38,18 +38,12 @@ _OTHER: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Html:
+class Html(BaseNormalizer):
     """The normalizer `html_v1`."""
 
-    name: str = "html_v1"
-    version: str = "1.2.1"
-    accepts_format: BodyFormat = "html"
-
-    @property
-    def label(self) -> str:
-        """Name and version as a document records them."""
-        return f"{self.name}@{self.version}"
+    name = "html_v1"
+    version = "1.2.1"
+    accepts_format = "html"
 
     def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:
         """The page's whole text as Markdown; a hint that is an address completes its links."""
@@ -66,7 +60,6 @@ class Html:
         return root
 
 
-@dataclass(frozen=True, slots=True)
 class HtmlArticle(Html):
     """The normalizer `html_article_v1`: of a page that marks its one article, only that.
 
@@ -74,7 +67,7 @@ class HtmlArticle(Html):
     is taken, and nothing is guessed; a page that marks none, or several, is taken whole.
     """
 
-    name: str = "html_article_v1"
+    name = "html_article_v1"
 
     def _content(self, root: Any) -> Any:
         for name in ("article", "main"):

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import Final
 
 from fonds.errors import NoTextError
-from fonds.model import BodyFormat, NormalizedBody
+from fonds.model import NormalizedBody
 from fonds.normalize.markdown import MarkdownWriter, html_comment
 from fonds.normalize.pdf.blocks import Joiner, blocks_of, note_names
 from fonds.normalize.pdf.document import Pdf
@@ -24,6 +24,7 @@ from fonds.normalize.pdf.ocr import (
 from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, Grid, PdfBlock, PdfPage, guarded
 from fonds.normalize.pdf.running_heads import Stripped, without_running_heads
 from fonds.normalize.pdf.table import with_tables
+from fonds.normalize.registry import BaseNormalizer
 
 _NOTE: Final = re.compile(f"{NOTE_OPEN}(.+?){NOTE_CLOSE}")
 _NOTE_LABEL: Final = re.compile(rf"(?:{NOTE_OPEN})?(?:\d{{1,3}}|[*†‡])(?:{NOTE_CLOSE})?\s*[.)]?\s*")
@@ -33,20 +34,15 @@ _MAX_PIXELS: Final = 40_000_000
 _ONE_AT_A_TIME: Final = threading.Lock()
 
 
-@dataclass(frozen=True, slots=True)
-class PdfNormalizer:
+@dataclass(frozen=True)
+class PdfNormalizer(BaseNormalizer):
     """The normalizer `pdf_v1`."""
 
-    name: str = "pdf_v1"
-    version: str = "2.0.0"
-    accepts_format: BodyFormat = "pdf"
+    name = "pdf_v1"
+    version = "2.0.0"
+    accepts_format = "pdf"
     recognizer: Recognizer | None = field(default_factory=installed_recognizer)
     """Reads pages without text; None leaves them out, with a warning each."""
-
-    @property
-    def label(self) -> str:
-        """Name and version as a document records them."""
-        return f"{self.name}@{self.version}"
 
     def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:  # noqa: ARG002 — a PDF is one document
         """The whole file as Markdown, or a `ParseError` that names the cause."""

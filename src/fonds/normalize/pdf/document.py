@@ -450,3 +450,9 @@ def _has_image(native: Any) -> bool:
         return next(iter(native.get_objects(filter=[kind], max_depth=3)), None)
 
     return native is not None and guarded(image) is not None
+
+
+def should_recycle() -> bool:
+    """Whether this process has read something that may show in what it reads next."""
+    # pdf_oxide keeps fonts of one document for the next, and has been seen to mix them up.
+    return Pdf.has_used_oxide
