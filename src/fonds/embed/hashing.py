@@ -11,16 +11,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fonds.embed.base import Embedded, EmbeddingModel, Purpose
 from fonds.errors import UsageError
 from fonds.settings import Settings
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _DIMS: Final = 256
 _MIN_DIMS: Final = 2

@@ -27,9 +27,10 @@ from hashlib import file_digest, sha256
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tokenizers import Tokenizer
 
@@ -37,9 +38,6 @@ from fonds.embed.base import Embedded, EmbeddingModel, Purpose
 from fonds.embed.hashing import encodable, unit
 from fonds.errors import BadVectorsError, EmbedError, ModelMissingError, UsageError
 from fonds.settings import Settings
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MANIFEST: Final = "fonds-model.json"
 _EXTRA: Final = "pip install 'fonds[onnx]'"

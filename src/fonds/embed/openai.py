@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import parse_qsl
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fonds.chunk.tokens import count
 from fonds.embed.base import Embedded, EmbeddingModel, Purpose
@@ -43,9 +44,6 @@ from fonds.fetch.transport import (
 )
 from fonds.seams import spend
 from fonds.settings import Settings
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _MAX_TOKENS: Final = 8191
 _MAX_DIMS: Final = 65_536

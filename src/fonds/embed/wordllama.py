@@ -18,18 +18,16 @@ from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors.numpy import load
 from tokenizers import Tokenizer
 
 from fonds.embed.base import Embedded, EmbeddingModel, Purpose
 from fonds.embed.hashing import encodable, unit
 from fonds.errors import ModelMissingError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
 TOKENIZER: Final = "tokenizers/l2_supercat_tokenizer_config.json"

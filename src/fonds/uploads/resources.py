@@ -6,19 +6,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Lock
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from fonds.context import Context
 from fonds.embed.client import EmbeddingClient, breaker_recorder
 from fonds.embed.worker import embedder_of, ensure_current
+from fonds.engine.base import Engine
 from fonds.model import NormalizedBody
 from fonds.stores.vectors import Generation
 from fonds.uploads.jobs import Job, JobTransition, job_transition
 from fonds.uploads.llamaparse import LlamaParse
-
-if TYPE_CHECKING:
-    from fonds.engine.base import Engine
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

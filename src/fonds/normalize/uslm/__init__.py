@@ -7,18 +7,16 @@ elements are identified by their local names, so that any namespace serves.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from lxml import etree
 
 from fonds.errors import WrongContentError
+from fonds.model import NormalizedBody
 from fonds.normalize.safe_xml import parse_fragment, parse_xml, refuse_unsafe, without_nuls
 from fonds.normalize.uslm.vocabulary import DOCUMENTS, NAMESPACES, SECTIONS
 from fonds.normalize.uslm.walker import UslmWalker
 from fonds.normalize.walker import XmlNormalizer
-
-if TYPE_CHECKING:
-    from fonds.model import NormalizedBody
 
 _FIRST_TAG: Final = re.compile(rb"\s*<(?:[\w.-]+:)?([A-Za-z][\w.-]*)([^>]*)>")
 _USLM: Final = re.compile("|".join(map(re.escape, NAMESPACES)).encode())

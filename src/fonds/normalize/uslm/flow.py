@@ -16,18 +16,16 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from lxml import etree
 
 from fonds.errors import MalformedError
+from fonds.model import NormalizedBody
 from fonds.normalize import markdown as marks
 from fonds.normalize.markdown import BlockWriter, escape
 from fonds.normalize.tables import local_name
 from fonds.normalize.uslm import vocabulary as words
-
-if TYPE_CHECKING:
-    from fonds.model import NormalizedBody
 
 FOOTNOTES: Final = frozenset({"footnote", "endnote"})
 """The types of notes at the foot of a page."""

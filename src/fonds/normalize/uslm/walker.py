@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import deepcopy
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from lxml import etree
 
@@ -12,9 +13,6 @@ from fonds.normalize import markdown as marks
 from fonds.normalize.tables import local_name, read_xhtml
 from fonds.normalize.uslm import vocabulary as words
 from fonds.normalize.uslm.flow import FOOTNOTES, Flow, Handler
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _MAX_CONTAINER_LEVEL: Final = 4
 _MAX_SECTION_LEVEL: Final = 5
