@@ -237,8 +237,6 @@ class Library:
         `semantic` or `hybrid`. `owner`, here and below, is the user whose uploads are visible
         next to public documents.
         """
-        from fonds.search.retrieve import search  # noqa: PLC0415 — takes 90 ms
-
         filters = Filters(
             sources=tuple(sources),
             kinds=tuple(kinds),
@@ -249,16 +247,7 @@ class Library:
             edition=edition,
             owner=owner,
         )
-        return search(
-            self.database,
-            self.sources,
-            query,
-            filters,
-            limit=limit,
-            offset=offset,
-            query_vector=self._query_embedder.query_vector(query, mode),
-            by_words=mode != "semantic",
-        )
+        return self.look(query, filters, mode=mode, limit=limit, offset=offset).results
 
     def look(
         self,
@@ -270,9 +259,9 @@ class Library:
         offset: int = 0,
     ) -> SearchPage:
         """As `search`, with facets of the best documents and their counts."""
-        from fonds.search.retrieve import search_page  # noqa: PLC0415 — as above
+        from fonds.search.retrieve import search  # noqa: PLC0415 — takes 90 ms
 
-        return search_page(
+        return search(
             self.database,
             self.sources,
             query,

@@ -18,7 +18,7 @@ from fonds.errors import UnknownDocumentError, UsageError
 from fonds.library import Library
 from fonds.results import RetrievalResult
 from fonds.search.filters import Filters
-from fonds.search.retrieve import Mode, search
+from fonds.search.retrieve import Mode
 from fonds.stores.tables import documents
 from fonds.testing import note
 
@@ -144,7 +144,7 @@ def test_filters_narrow_by_source_and_by_day(
 
 def test_withdrawn_document_is_shown_only_when_asked_for(library: Library) -> None:
     assert found(library, "sturgeon withdrawn") == []
-    hits = search(library.database, library.sources, "sturgeon", Filters(include_withdrawn=True))
+    hits = library.look("sturgeon", Filters(include_withdrawn=True)).results
     assert [hit.id for hit in hits] == ["fake:6"]
 
 
@@ -154,9 +154,9 @@ def test_upload_is_seen_by_its_owner_and_by_nobody_else(library: Library) -> Non
         library.document("fake:7")
     with pytest.raises(UnknownDocumentError):
         library.document("Note 7")
-    mine = search(library.database, library.sources, "sturgeon", Filters(owner=OWNER))
+    mine = library.look("sturgeon", Filters(owner=OWNER)).results
     assert [hit.id for hit in mine] == ["fake:7"]
-    assert search(library.database, library.sources, "sturgeon", Filters(owner=uuid4())) == []
+    assert library.look("sturgeon", Filters(owner=uuid4())).results == []
 
 
 @pytest.mark.parametrize(

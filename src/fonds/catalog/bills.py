@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -19,7 +19,7 @@ from fonds.sources.roll_call_votes.tables import (
     vote_amendments,
     vote_documents,
 )
-from fonds.stores.database import Database
+from fonds.stores.database import Database, from_row
 from fonds.stores.documents import visible_to
 from fonds.stores.sqlite import select_in
 from fonds.stores.tables import documents
@@ -176,15 +176,11 @@ def bill(
         ).one_or_none()
         if document is None or row is None:
             raise UnknownDocumentError(f"the library has no bill {bill_id!r}")
-        return BillDetails(
+        return from_row(
+            BillDetails,
+            row,
             document=describe_document(document),
-            congress=row.congress,
-            type=row.type,
-            number=row.number,
-            title=row.title,
-            origin_chamber=row.origin_chamber,
             introduced=row.introduced_date,
-            policy_area=row.policy_area,
             latest_action=_latest(row),
             sponsors=tuple(map(_signer, _below(connection, tables.bill_sponsors, bill_id))),
             cosponsors=tuple(map(_cosigner, _below(connection, tables.bill_cosponsors, bill_id))),
@@ -208,22 +204,13 @@ def _below(connection: Connection, table: Table, bill_id: str) -> Sequence[Row[A
 
 
 def _signer(row: Row[Any]) -> BillSigner:
-    return BillSigner(
-        member_id=row.legislator_id,
-        name=row.full_name or row.last_name or "",
-        party=row.party,
-        state=row.state,
-        district=row.district,
-    )
+    name = row.full_name or row.last_name or ""
+    return from_row(BillSigner, row, member_id=row.legislator_id, name=name)
 
 
 def _cosigner(row: Row[Any]) -> BillSigner:
-    return BillSigner(
-        member_id=row.legislator_id,
-        name=row.full_name or row.last_name or "",
-        party=row.party,
-        state=row.state,
-        district=row.district,
+    return replace(
+        _signer(row),
         since=row.sponsorship_date,
         withdrawn=row.sponsorship_withdrawn_date,
         is_original=bool(row.is_original_cosponsor),
@@ -312,19 +299,14 @@ def _votes(connection: Connection, bill_id: str) -> tuple[BillVote, ...]:
 
 def vote_of(row: Row[Any]) -> BillVote:
     """A roll call of a row of `roll_call_votes`."""
-    return BillVote(
-        id=row.id,
+    return from_row(
+        BillVote,
+        row,
         is_held=True,
-        chamber=row.chamber,
-        number=row.number,
         date=row.vote_date,
         question=row.vote_question,
         result=row.vote_result,
         about=row.vote_desc or row.vote_title,
-        yea=row.yea,
-        nay=row.nay,
-        present=row.present,
-        not_voting=row.not_voting,
     )
 
 

@@ -28,7 +28,7 @@ from sqlalchemy import (
 from fonds import ids
 from fonds.errors import UsageError
 from fonds.stores.columns import format_timestamp
-from fonds.stores.database import Database, by_bytes
+from fonds.stores.database import Database, by_bytes, from_row
 from fonds.stores.documents import visible_to
 from fonds.stores.sqlite import select_in
 from fonds.stores.tables import code_units, document_versions, documents
@@ -308,18 +308,7 @@ def _what(row: Row[Any], hashes: Mapping[str, str | None], before: str | None) -
 
 
 def _change(row: Row[Any], what: What) -> DocumentChange:
-    return DocumentChange(
-        at=row.at,
-        what=what,
-        id=row.id,
-        source=row.source,
-        kind=row.kind,
-        title=row.title,
-        citation_string=row.citation_string,
-        url=row.source_url,
-        published_at=row.published_at,
-        edition=row.version,
-    )
+    return from_row(DocumentChange, row, what=what, url=row.source_url, edition=row.version)
 
 
 # Cursors ----------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from fonds.catalog.changes import ListPage
 from fonds.errors import UnknownDocumentError
 from fonds.sources.jurisdiction import CodeInfo
 from fonds.sources.registry import SourceRegistry
-from fonds.stores.database import Database
+from fonds.stores.database import Database, from_row
 from fonds.stores.sqlite import select_in
 from fonds.stores.tables import code_units, nodes
 
@@ -315,7 +315,7 @@ def _nodes() -> Select[Any]:
 
 
 def _node(row: Row[Any]) -> Node:
-    return Node(id=row.id, kind=row.kind, label=row.label, status=row.status, is_leaf=_is_leaf(row))
+    return from_row(Node, row, is_leaf=_is_leaf(row))
 
 
 def _is_leaf(row: Row[Any]) -> bool:

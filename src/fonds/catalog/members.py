@@ -22,7 +22,7 @@ from fonds.sources.legislators.tables import (
 )
 from fonds.sources.member_statements import member_statements
 from fonds.sources.roll_call_votes.tables import roll_call_votes, vote_positions
-from fonds.stores.database import Database
+from fonds.stores.database import Database, from_row
 from fonds.stores.documents import visible_to
 from fonds.stores.tables import documents
 
@@ -133,15 +133,11 @@ def member(database: Database, member_id: str, *, owner: UUID | None = None) -> 
         row = connection.execute(own).one_or_none()
         if document is None or row is None:
             raise UnknownDocumentError(f"the library has no member {member_id!r}")
-        return MemberDetails(
+        return from_row(
+            MemberDetails,
+            row,
             document=describe_document(document),
             name=row.official_full or " ".join(filter(None, (row.first, row.last, row.suffix))),
-            in_office=row.in_office,
-            party=row.party,
-            state=row.state,
-            district=row.district,
-            chamber=row.chamber,
-            birthday=row.birthday,
             terms=_terms(connection, member_id),
             roles=_roles(connection, member_id),
             seats=_seats(connection, member_id),
@@ -184,18 +180,7 @@ def _terms(connection: Connection, member_id: str) -> tuple[Term, ...]:
     table = legislator_terms
     query = select(table).where(table.c.legislator_id == member_id)
     rows = connection.execute(query.order_by(table.c.ord.desc()).limit(_MAX_TERMS))
-    return tuple(
-        Term(
-            type=row.type,
-            start=row.start,
-            end=row.end_date,
-            state=row.state,
-            district=row.district,
-            party=row.party,
-            url=row.url,
-        )
-        for row in rows
-    )
+    return tuple(from_row(Term, row, end=row.end_date) for row in rows)
 
 
 def _roles(connection: Connection, member_id: str) -> tuple[Role, ...]:
@@ -239,16 +224,8 @@ def _sponsored(
 
 
 def _bill(row: Row[Any]) -> Sponsored:
-    return Sponsored(
-        id=row.id,
-        congress=row.congress,
-        type=row.type,
-        number=row.number,
-        title=row.title,
-        introduced=row.introduced_date,
-        latest_action=row.latest_action_text,
-        latest_action_date=row.latest_action_date,
-    )
+    introduced, action = row.introduced_date, row.latest_action_text
+    return from_row(Sponsored, row, introduced=introduced, latest_action=action)
 
 
 def _votes(connection: Connection, member_id: str, limit: int, offset: int) -> ListPage[Cast]:
@@ -280,6 +257,4 @@ def _statements(
 
 
 def _statement(row: Row[Any]) -> MemberStatement:
-    return MemberStatement(
-        id=row.id, title=row.title, published_at=row.published_at, url=row.source_url
-    )
+    return from_row(MemberStatement, row, url=row.source_url)

@@ -20,7 +20,7 @@ from fonds.errors import UnknownDocumentError, UsageError
 from fonds.results import DocumentSummary
 from fonds.runs.normalization import NORMALIZER_BY_FORMAT, normalize_archived
 from fonds.search.lookup import DocumentLookup, age, describe_document, document_rows
-from fonds.stores.database import Database
+from fonds.stores.database import Database, from_row
 from fonds.stores.documents import visible_to
 from fonds.stores.sqlite import select_in
 from fonds.stores.tables import code_units, document_versions, documents
@@ -84,14 +84,7 @@ def _versions(connection: Connection, document: Row[Any]) -> tuple[DocumentVersi
     query = select(document_versions).where(table.document_id == document.id)
     rows = connection.execute(query.order_by(table.first_seen_at.desc()).limit(MAX_VERSIONS))
     return tuple(
-        DocumentVersion(
-            content_sha256=row.content_sha256,
-            first_seen_at=row.first_seen_at,
-            last_seen_at=row.last_seen_at,
-            raw_sha256=row.raw_sha256,
-            body_text_sha256=row.body_text_sha256,
-            is_current=row.content_sha256 == document.content_sha256,
-        )
+        from_row(DocumentVersion, row, is_current=row.content_sha256 == document.content_sha256)
         for row in rows
     )
 

@@ -279,28 +279,11 @@ def search(
     offset: int = 0,
     query_vector: QueryVector | None = None,
     by_words: bool = True,
-) -> list[RetrievalResult]:
-    """The best passage of each of the best documents, by words, by vector, or by both."""
-    _check_range(limit, offset)
-    ranked = _ranked(
-        database, registry, query, filters, query_vector=query_vector, by_words=by_words
-    )
-    with ranked as (_, best):
-        return list(islice(best, offset, offset + limit))
-
-
-def search_page(
-    database: Database,
-    registry: SourceRegistry,
-    query: str,
-    filters: Filters,
-    *,
-    limit: int = 10,
-    offset: int = 0,
-    query_vector: QueryVector | None = None,
-    by_words: bool = True,
 ) -> SearchPage:
-    """The results of `search`, with the facets of the candidates that were ranked first."""
+    """The best passage of each of the best documents, by words, by vector, or by both.
+
+    The facets are of the candidates that were ranked first.
+    """
     _check_range(limit, offset)
     ranked = _ranked(
         database, registry, query, filters, query_vector=query_vector, by_words=by_words

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import (
     Connection,
@@ -15,6 +16,7 @@ from sqlalchemy import (
     Dialect,
     Engine,
     Executable,
+    Row,
     Table,
     bindparam,
     collate,
@@ -33,6 +35,11 @@ from fonds.stores.postgres_vectors import PostgresVectors
 from fonds.stores.sqlite import IS_CONTINUATION, insert_rows, open_sqlite
 from fonds.stores.sqlite_vectors import SqliteVectors
 from fonds.stores.vectors import VectorIndex
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+T = TypeVar("T", bound="DataclassInstance")
 
 
 class Database:
@@ -251,3 +258,10 @@ def _upsert(table: Table, names: tuple[str, ...], dialect: str, keys: tuple[str,
 def by_bytes(connection: Connection, column: Any) -> Any:
     """A column compared by its bytes, as SQLite does; PostgreSQL would use its locale."""
     return column if connection.dialect.name == "sqlite" else collate(column, "C")
+
+
+def from_row(record: type[T], row: Row[Any], **computed: Any) -> T:
+    """A record whose fields are the columns of a row with their names, and what is computed."""
+    columns = row._asdict()
+    named = {field.name: columns[field.name] for field in fields(record) if field.name in columns}
+    return record(**{**named, **computed})
