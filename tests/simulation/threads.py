@@ -10,7 +10,6 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
 from math import inf
-from types import TracebackType
 from typing import Any, Final, ParamSpec, TypeVar
 from unittest.mock import patch
 
@@ -57,12 +56,7 @@ class SeededLock:
             self._signal.wait()
         self._is_held = True
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._is_held = False
         self._signal.tell()
 

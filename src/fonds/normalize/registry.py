@@ -50,7 +50,7 @@ class Normalizer(Protocol):
 
 
 class BaseNormalizer:
-    """What all normalizers of this package have in common."""
+    """Name and version of a normalizer of this package."""
 
     name: str
     version: str

@@ -8,7 +8,7 @@ from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     Connection,
@@ -36,10 +36,7 @@ from fonds.stores.sqlite import IS_CONTINUATION, insert_rows, open_sqlite
 from fonds.stores.sqlite_vectors import SqliteVectors
 from fonds.stores.vectors import VectorIndex
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-T = TypeVar("T", bound="DataclassInstance")
+T = TypeVar("T")
 
 
 class Database:
@@ -262,6 +259,6 @@ def by_bytes(connection: Connection, column: Any) -> Any:
 
 def from_row(record: type[T], row: Row[Any], **computed: Any) -> T:
     """A record whose fields are the columns of a row with their names, and what is computed."""
-    columns = row._asdict()
-    named = {field.name: columns[field.name] for field in fields(record) if field.name in columns}
-    return record(**{**named, **computed})
+    columns: dict[str, Any] = row._asdict()
+    names = {field.name for field in fields(record)}  # type: ignore[arg-type]  # a dataclass
+    return record(**{**{name: columns[name] for name in names & columns.keys()}, **computed})

@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler
-from types import TracebackType
 from typing import Any, Final, Self
 
 import numpy as np
@@ -209,12 +208,7 @@ class EmbeddingEndpoint:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
         self.closing.set()
         self._server.shutdown()
         self._thread.join(10)

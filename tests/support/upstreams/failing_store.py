@@ -18,7 +18,6 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from itertools import chain, repeat
-from types import TracebackType
 from typing import Final, Self
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
@@ -127,12 +126,7 @@ class FailingStore:
         assert self._ready.wait(PATIENCE)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(PATIENCE)
 

@@ -24,7 +24,6 @@ from datetime import UTC, datetime
 from email import message_from_bytes
 from email.policy import HTTP
 from http.server import BaseHTTPRequestHandler
-from types import TracebackType
 from typing import Any, Final, Self
 from uuid import uuid4
 
@@ -231,12 +230,7 @@ class LlamaParseServer:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
         self.closing.set()
         self._server.shutdown()
         self._thread.join(10)

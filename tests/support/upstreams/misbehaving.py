@@ -28,7 +28,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Final, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -157,12 +156,7 @@ class MisbehavingServer:
             raise RuntimeError("the misbehaving server did not start")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, _kind: object, error: object, _trace: object) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
         self._thread.join(10)
         if self.crashes and error is None:
