@@ -33,8 +33,9 @@ from fonds.fetch.transport import HttpTransport
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.sites.browser import Browser, find_program
-from fonds.sites.browser_page import PageLimits
-from fonds.sites.pages.page import WebPage, read_page
+from fonds.sites.browser_page import Fetch, PageLimits
+from fonds.sites.pages.page import WebPage
+from fonds.sites.reader_processes import PageBytes, ReaderProcesses, UnparsedPage
 from fonds.sites.robots import Robots
 
 HOME: Final = "http://www.example.org"
@@ -59,6 +60,7 @@ class Desk:
         transport = HttpTransport(allow_private=False, look_up=names)
         self.fetcher = Fetcher(settings, seams=Seams(), folder=folder, transport=transport)
         self.upstream, self.browser = upstream, browser
+        self._readers = ReaderProcesses(1)
         self._loop = RedirectingLoop(upstream.port)
         self._runner = asyncio.Runner(loop_factory=lambda: self._loop)
 
@@ -71,6 +73,7 @@ class Desk:
         self._runner.run(self.browser.__aexit__(None, None, None))
         self._runner.run(self.fetcher.__aexit__(None, None, None))
         self._runner.close()
+        self._readers.close()
         assert set(self._loop.connected) <= {PUBLIC}
 
     def render(self, html: str, address: str = f"{HOME}/list.html") -> WebPage:
@@ -96,8 +99,18 @@ class Desk:
             assert download is not None
             return download
 
-        page = read_page(html.encode(), address, HTML)
-        return await self.browser.render(page, fetch=ask)
+        return await self.parsed(self.unparsed(html.encode(), address), ask)
+
+    def unparsed(
+        self, content: bytes, address: str = f"{HOME}/list.html", media_type: str = HTML
+    ) -> UnparsedPage:
+        """A page as it was served."""
+        source = PageBytes(url=address, content=content, media_type=media_type)
+        return UnparsedPage(source, self._readers)
+
+    async def parsed(self, page: UnparsedPage, fetch: Fetch) -> WebPage:
+        """A page after its scripts, parsed here."""
+        return (await self.browser.render(page, fetch=fetch)).source.parse()
 
     def asked(self) -> list[str]:
         """The paths that were asked for, robots.txt apart."""
@@ -229,10 +242,10 @@ def test_links_stand_where_the_page_says_it_is_and_keep_its_encoding(desk: Desk)
     html = "<body><a href='x.pdf'>報告</a><script>history.pushState({}, '', '/2024/')</script>"
 
     async def work() -> WebPage:
-        page = read_page(html.encode("cp932"), f"{HOME}/list", "text/html; charset=shift_jis")
-        assert page.encoding != "utf-8"
-        rendered = await desk.browser.render(page, fetch=desk.fetcher.download)  # type: ignore[arg-type]
-        assert rendered.encoding == page.encoding
+        page = desk.unparsed(html.encode("cp932"), f"{HOME}/list", "text/html; charset=shift_jis")
+        assert page.source.parse().encoding != "utf-8"
+        rendered = await desk.parsed(page, desk.fetcher.download)  # type: ignore[arg-type]
+        assert rendered.encoding == page.source.parse().encoding
         return rendered
 
     page = desk._runner.run(work())
@@ -462,8 +475,7 @@ def test_what_is_no_failure_of_the_page_is_told_by_whom_it_was_charged_to(desk: 
             raise BudgetSpentError(payer.get())
 
         payer.set("the crawl")
-        page = read_page(script("fetch('/x').catch(() => 0)").encode(), f"{HOME}/l", HTML)
-        await desk.browser.render(page, fetch=ask)
+        await desk.parsed(desk.unparsed(script("fetch('/x').catch(() => 0)").encode()), ask)
 
     with pytest.raises(BudgetSpentError, match="the crawl"):
         desk._runner.run(work())

@@ -83,7 +83,8 @@ def remove_stale_files(folder: Path, clock: Clock) -> None:
 class BodyWriter:
     """Receives a body: `add` its chunks, then `finish`, or `discard`.
 
-    The body is written to a temporary file, unless it has at most `max_in_memory` bytes.
+    The body is written to a temporary file, unless it has at most `max_in_memory` bytes. A `hint`
+    is added to the message about one that is larger than the cap.
     """
 
     def __init__(
@@ -95,9 +96,11 @@ class BodyWriter:
         encoding: str,
         announced: str,
         max_in_memory: int = 0,
+        hint: str = "",
     ) -> None:
         self._full_url = url
         self._cap = cap
+        self._hint = hint
         self._decompressor = self._decompressor_for(encoding)
         self._announced = self._length(announced)
         self._sha = hashlib.sha256()
@@ -184,10 +187,7 @@ class BodyWriter:
             self.file.unlink(missing_ok=True)
 
     def _too_large(self) -> TooLargeError:
-        return TooLargeError(
-            f"{self._url} is larger than {self._cap // 2**20} MiB; "
-            "FONDS_MAX_FILE_MIB sets the limit"
-        )
+        return TooLargeError(f"{self._url} is larger than {self._cap // 2**20} MiB{self._hint}")
 
 
 def _open_private(path: str, flags: int) -> int:

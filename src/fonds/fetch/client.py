@@ -63,6 +63,8 @@ _MIN_BYTES_PER_SECOND: Final = 32 * 1024
 _MAX_DRAINED: Final = 64 * 1024
 _HARMLESS_HEADERS: Final = frozenset({"accept", "accept-language"})
 
+_CAP_HINT: Final = "; FONDS_MAX_FILE_MIB sets the limit"
+
 _NOT_MODIFIED: Final = 304
 _TOO_MANY_REQUESTS: Final = 429
 _UNAVAILABLE: Final = 503
@@ -112,6 +114,13 @@ class Download:
         """The content."""
         return self.file.read_bytes() if self.data is None else self.data
 
+    def head(self, size: int) -> bytes:
+        """The first bytes of the content."""
+        if self.data is not None:
+            return self.data[:size]
+        with self.file.open("rb", buffering=0) as file:
+            return file.read(size)
+
     def discard(self) -> None:
         """Remove the file, unless it was moved."""
         if self.data is None:
@@ -138,6 +147,7 @@ class _Hop:
     pace: Pace
     validators: Validators
     max_in_memory: int
+    max_size: int
     headers: Mapping[str, str] = field(repr=False)
 
     @property
@@ -198,11 +208,14 @@ class Fetcher:
         validators: Validators | None = None,
         headers: Mapping[str, str] | None = None,
         max_in_memory: int = 0,
+        max_size: int | None = None,
     ) -> Download | None:
         """The file at an address, or None if it has not changed since the validators.
 
-        A download of at most `max_in_memory` bytes is in memory and not in a file.
+        A download of at most `max_in_memory` bytes is in memory and not in a file. TooLargeError
+        at the first byte beyond `max_size`, or beyond the limit of the settings if that is less.
         """
+        limit = self._settings.max_file_mib * _MIB
         hop = _Hop(
             url=url,
             target=url,
@@ -210,6 +223,7 @@ class Fetcher:
             pace=pace,
             validators=validators or Validators(),
             max_in_memory=max_in_memory,
+            max_size=limit if max_size is None else min(limit, max_size),
             headers=headers or {},
         )
         backoff = Backoff(self._settings, self._seams.rng)
@@ -300,7 +314,8 @@ class Fetcher:
         writer = BodyWriter(
             hop.target,
             self._folder,
-            cap=self._settings.max_file_mib * _MIB,
+            cap=hop.max_size,
+            hint=_CAP_HINT if hop.max_size == self._settings.max_file_mib * _MIB else "",
             encoding=headers.get("content-encoding", ""),
             announced=headers.get("content-length", ""),
             max_in_memory=hop.max_in_memory,

@@ -22,7 +22,7 @@ import shutil
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
@@ -36,11 +36,13 @@ from fonds.sites.browser_page import (
     CLOSE_SECONDS,
     Fetch,
     PageLimits,
+    PageText,
     ResponseCache,
     StuckError,
     Tab,
+    text_fields,
 )
-from fonds.sites.pages.page import WebPage
+from fonds.sites.reader_processes import UnparsedPage
 
 if TYPE_CHECKING:
     from playwright import async_api as api
@@ -109,14 +111,15 @@ class Browser:
     async def __aexit__(self, *_: object) -> None:
         await self._stack.aclose()
 
-    async def render(self, page: WebPage, *, fetch: Fetch) -> WebPage:
+    async def render(self, page: UnparsedPage, *, fetch: Fetch) -> UnparsedPage:
         """The page after its scripts have finished; FetchError if they do not."""
+        text = PageText(**await page.read(text_fields))
         async with self._tabs:
             for _ in range(2):
                 running = await self._started()
-                tab = Tab(page, fetch, self._limits, self._cache, self._is_guarded, running.error)
+                tab = Tab(text, fetch, self._limits, self._cache, self._is_guarded, running.error)
                 try:
-                    return await tab.run(running.chromium)
+                    return replace(page, source=await tab.run(running.chromium))
                 except running.error as error:
                     if await running.is_alive():
                         raise FetchError(

@@ -6,7 +6,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextvars import Context, copy_context
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
@@ -22,8 +22,9 @@ from fonds.errors import (
     TooLargeError,
 )
 from fonds.fetch.client import Download
-from fonds.sites.pages.page import WebPage, read_page
+from fonds.sites.pages.page import WebPage
 from fonds.sites.pages.urls import canonical
+from fonds.sites.reader_processes import PageBytes
 
 if TYPE_CHECKING:
     from playwright import async_api as api
@@ -66,6 +67,21 @@ class PageLimits:
     """Bytes of all responses, and characters of the final page."""
     memory_mib: int = 1024
     """Of each process of the browser."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """The markup of a page, for the browser."""
+
+    url: str
+    text: str
+    encoding: str
+    """As the page was served."""
+
+
+def text_fields(page: WebPage) -> dict[str, str]:
+    """For a reader process: the fields of the text of a page."""
+    return {"url": page.url, "text": page.text, "encoding": page.encoding}
 
 
 class StuckError(Exception):
@@ -113,7 +129,7 @@ class ResponseCache:
 class Tab:
     """One page in a tab of its own, from opening to closing."""
 
-    page: WebPage
+    page: PageText
     fetch: Fetch
     limits: PageLimits
     cache: ResponseCache
@@ -128,7 +144,7 @@ class Tab:
     _context: Context = field(default_factory=copy_context)
     """Of the caller, whose budget the requests use."""
 
-    async def run(self, chromium: api.Browser) -> WebPage:
+    async def run(self, chromium: api.Browser) -> PageBytes:
         """The page after its scripts have finished."""
         context = await chromium.new_context(
             accept_downloads=False, service_workers="block", java_script_enabled=True
@@ -147,7 +163,7 @@ class Tab:
         except TimeoutError:
             raise StuckError(f"{self.page.url} cannot be closed") from None
 
-    async def _until_crash(self, context: api.BrowserContext, tab: api.Page) -> WebPage:
+    async def _until_crash(self, context: api.BrowserContext, tab: api.Page) -> PageBytes:
         crash: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         tab.once("crash", lambda _tab: None if crash.done() else crash.set_result(None))
         work = asyncio.ensure_future(self._rendered(context, tab))
@@ -166,7 +182,7 @@ class Tab:
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
 
-    async def _rendered(self, context: api.BrowserContext, tab: api.Page) -> WebPage:
+    async def _rendered(self, context: api.BrowserContext, tab: api.Page) -> PageBytes:
         world = await self._in_time(self._opened(context, tab))
         await self._wait_until_complete(world)
         if self._failure is not None:
@@ -174,14 +190,12 @@ class Tab:
         snapshot = await self._in_time(world.evaluate(_SNAPSHOT % self.limits.max_size))
         if snapshot["html"] is None:
             raise TooLargeError(f"{self.page.url} becomes too large in the browser")
-        return await asyncio.to_thread(self._parsed, snapshot["html"], snapshot["address"])
-
-    def _parsed(self, html: str, address: str) -> WebPage:
-        data = html.encode("utf-8", errors="replace")
-        url = canonical(address) or self.page.url
-        page = read_page(data, url, "text/html; charset=utf-8")
-        # Queries of its links have the encoding of the page that was fetched.
-        return replace(page, encoding=self.page.encoding)
+        return PageBytes(
+            url=canonical(snapshot["address"]) or self.page.url,
+            content=snapshot["html"].encode("utf-8", errors="replace"),
+            media_type="text/html; charset=utf-8",
+            query_encoding=self.page.encoding,
+        )
 
     async def _wait_until_complete(self, world: _World) -> None:
         """Wait until there are no requests and no new elements, or the time is over."""

@@ -6,9 +6,6 @@ If its pages list nothing, the sitemaps that it publishes for crawlers are read.
 from __future__ import annotations
 
 import asyncio
-import gzip
-import io
-import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -16,102 +13,42 @@ from hashlib import sha256
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
-from lxml import etree
-
 from fonds.context import Context
 from fonds.errors import (
+    EngineError,
     FetchError,
     FondsError,
     NotFoundError,
     RobotsForbiddenError,
+    TooLargeError,
     WrongContentError,
 )
 from fonds.fetch.client import Download
 from fonds.fetch.rates import Pace
+from fonds.sites import sitemaps
 from fonds.sites.browser import Browser
 from fonds.sites.frontier import Frontier, Listed, PageVisit, Visited
-from fonds.sites.pages.page import WebPage, read_page
 from fonds.sites.pages.urls import canonical, file_name, is_trap, looks_like_pdf
 from fonds.sites.pages.wording import organization_name, period_of
+from fonds.sites.reader_processes import PageBytes, ReaderProcesses, UnparsedPage
 from fonds.sites.robots import Robots
+from fonds.sites.sitemaps import Sitemap, sitemap_fields
 from fonds.sites.strategy import PageMatch, PdfLink
-from fonds.sites.strategy_manager import StrategyManager, in_thread_if_large
+from fonds.sites.strategy_manager import StrategyManager
 from fonds.sites.website import Website
 
-MAX_SITEMAP_SIZE: Final = 50 << 20
-"""Bytes of an uncompressed sitemap, as its specification allows."""
-MAX_SITEMAP_ADDRESSES: Final = 50_000
-"""Addresses in one sitemap, as its specification allows."""
-_GZIP: Final = b"\x1f\x8b"
-
-
-@dataclass(frozen=True, slots=True)
-class Sitemap:
-    """The addresses in one sitemap."""
-
-    pages: tuple[str, ...]
-    sitemaps: tuple[str, ...]
-    """Further sitemaps, if it is an index."""
-
-
-def read_sitemap(data: bytes) -> Sitemap:
-    """The addresses of a sitemap or an index of sitemaps: XML, compressed or not, or text."""
-    text = _decompressed(data)
-    if text.lstrip()[:1] != b"<":
-        lines = text.decode("utf-8-sig", errors="replace").split()
-        return Sitemap(_addresses(lines), ())
-    pages: list[str] = []
-    sitemaps: list[str] = []
-    try:
-        for _, element in _elements(text):
-            parent = element.getparent()
-            is_index = parent is not None and etree.QName(parent).localname == "sitemap"
-            into = sitemaps if is_index else pages
-            into.append(element.text or "")
-            element.clear()
-            if len(pages) + len(sitemaps) >= MAX_SITEMAP_ADDRESSES:
-                break
-    except etree.XMLSyntaxError as error:
-        if not pages and not sitemaps:
-            raise WrongContentError(f"This is not a sitemap: {error}") from error
-    return Sitemap(_addresses(pages), _addresses(sitemaps))
-
-
-def _elements(text: bytes) -> etree.iterparse:
-    return etree.iterparse(
-        io.BytesIO(text),
-        tag="{*}loc",
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        recover=False,
-    )
-
-
-def _addresses(texts: list[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(url for text in texts if (url := canonical(text.strip()))))
-
-
-def _decompressed(data: bytes) -> bytes:
-    if data[:2] != _GZIP:
-        return data[:MAX_SITEMAP_SIZE]
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            return file.read(MAX_SITEMAP_SIZE)
-    except (OSError, EOFError, zlib.error) as error:
-        raise WrongContentError(f"This sitemap cannot be decompressed: {error}") from error
-
-
 MAX_PAGE_SIZE: Final = 16 << 20
-"""Bytes of a page; longer ones are rejected."""
+"""Bytes of a page; longer ones are not read to their end."""
 MAX_SITEMAPS: Final = 20
 MAX_IN_MEMORY: Final = 1 << 20
 """Bytes of a page that stays in memory until it is read; a longer one goes through a file."""
 READ_AHEAD: Final = 64
 """Pages read from the frontier in one query."""
 _PDF: Final = b"%PDF-"
-_EXPECTED: Final = (NotFoundError, RobotsForbiddenError)
-"""Errors that are not problems of the crawl: dead links, and pages that robots.txt forbids."""
+_NESTED: Final = f"it is an index below {sitemaps.MAX_LEVELS - 1} others, which is not followed"
+_PROBLEMS: Final = (FetchError, EngineError)
+_EXPECTED: Final = (NotFoundError, RobotsForbiddenError, TooLargeError)
+"""Errors that are not problems of the crawl: dead links, what robots.txt forbids, large files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +71,7 @@ class Crawler:
     context: Context
     frontier: Frontier
     strategies: StrategyManager
+    readers: ReaderProcesses
     robots: Robots
     slots: asyncio.Semaphore
     parallelism: int
@@ -218,15 +156,22 @@ class Crawler:
                 download = await self._fetch(visit.url, rules.pace)
             return await self._read(visit, download)
         except FondsError as error:
-            expected = isinstance(error, _EXPECTED) or not isinstance(error, FetchError)
+            expected = isinstance(error, _EXPECTED) or not isinstance(error, _PROBLEMS)
             if not expected or visit.depth == 0:
-                self.unread += 1
-                self.first_error = self.first_error or f"{visit.url}: {error}"
+                self._add_problem(visit.url, error)
             return _VisitedPage(_failed(visit, error))
 
-    async def _fetch(self, url: str, pace: Pace) -> Download:
+    def _add_problem(self, url: str, problem: FondsError | str) -> None:
+        self.unread += 1
+        self.first_error = self.first_error or f"{url}: {problem}"
+
+    async def _fetch(self, url: str, pace: Pace, max_size: int = MAX_PAGE_SIZE) -> Download:
         download = await self.context.fetcher.download(
-            url, source=self.website.info.name, pace=pace, max_in_memory=MAX_IN_MEMORY
+            url,
+            source=self.website.info.name,
+            pace=pace,
+            max_in_memory=MAX_IN_MEMORY,
+            max_size=max_size,
         )
         assert download is not None, "an unconditional request never returns None"
         return download
@@ -240,10 +185,10 @@ class Crawler:
 
     async def _read(self, visit: PageVisit, download: Download) -> _VisitedPage:
         try:
-            page = await in_thread_if_large(download.size, _parse, download)
-            if page is None:
+            if download.head(len(_PDF)) == _PDF:
                 download.discard()
                 return _VisitedPage(Visited(visit=visit, pdfs=(_as_pdf(visit),)))
+            page = unparsed_page(download, self.readers)
             if self.browser is not None:
                 page = await self.browser.render(page, fetch=self._fetch_for_page)
             match = await self.strategies.match(page, visit.trail)
@@ -271,15 +216,20 @@ class Crawler:
         """Visit the pages in the sitemaps of the website, in its part of the host."""
         base = self.website.configuration.base_url
         rules = await self.robots.rules(base)
-        waiting = deque([*rules.sitemaps, urljoin(base, "/sitemap.xml")])
+        waiting = deque((url, 1) for url in (*rules.sitemaps, urljoin(base, "/sitemap.xml")))
         requested: set[str] = set()
         while waiting and len(requested) < MAX_SITEMAPS:
-            url = canonical(waiting.popleft())
+            address, level = waiting.popleft()
+            url = canonical(address)
             if url is None or url in requested:
                 continue
             requested.add(url)
             sitemap = await self._sitemap(url)
-            waiting += sitemap.sitemaps
+            if sitemap.sitemaps and level == sitemaps.MAX_LEVELS:
+                sitemap = replace(sitemap, sitemaps=(), error=_NESTED)
+            waiting += [(further, level + 1) for further in sitemap.sitemaps]
+            if sitemap.error:
+                self._add_problem(url, sitemap.error)
             listed = _near(base, sitemap.pages)
             files = [page for page in listed if looks_like_pdf(page)]
             visited = Visited(
@@ -295,27 +245,29 @@ class Crawler:
         try:
             rules = await self.robots.rules(url)
             async with self.slots:
-                download = await self._fetch(url, rules.pace)
+                download = await self._fetch(url, rules.pace, sitemaps.MAX_SIZE)
+        except TooLargeError as error:
+            return Sitemap(error=str(error))
         except FetchError:
-            return Sitemap((), ())
+            return Sitemap()
         try:
-            data = await asyncio.to_thread(download.read)
-            return await asyncio.to_thread(read_sitemap, data)
+            content = download.file if download.data is None else download.data
+            return Sitemap.from_fields(await self.readers.read_async(sitemap_fields, content))
+        except EngineError as error:
+            return Sitemap(error=f"the sitemap cannot be read: {error}")
         except WrongContentError:
-            return Sitemap((), ())
+            return Sitemap()
         finally:
             download.discard()
 
 
-def _parse(download: Download) -> WebPage | None:
-    """Parse a fetched page; None if it is a PDF."""
-    if download.size > MAX_PAGE_SIZE:
-        raise WrongContentError(f"The page is too large: {download.size:,} bytes.")
-    data = download.read()
-    if data.startswith(_PDF):
-        return None
-    address = canonical(download.address) or download.url
-    return read_page(data, address, download.media_type)
+def unparsed_page(download: Download, readers: ReaderProcesses) -> UnparsedPage:
+    """A page that was fetched."""
+    url = canonical(download.address) or download.url
+    content = download.file if download.data is None else download.data
+    return UnparsedPage(
+        PageBytes(url=url, content=content, media_type=download.media_type), readers
+    )
 
 
 def _failed(visit: PageVisit, error: FondsError) -> Visited:

@@ -22,7 +22,8 @@ from fonds.sites.crawl_state import CrawlState
 from fonds.sites.filenames import filename, original_name, slug
 from fonds.sites.models import METADATA_VERSION, CrawlError, DownloadedPDF, PdfState
 from fonds.sites.output import Output
-from fonds.sites.pdf_opener import PdfOpener
+from fonds.sites.pdf_opener import check_pdf
+from fonds.sites.reader_processes import ReaderProcesses
 from fonds.sites.robots import FORBIDDEN
 from fonds.sites.website import Website
 from fonds.stores.blobs import Data
@@ -61,7 +62,7 @@ class PdfDownloader:
     context: Context
     output: Output
     state: CrawlState
-    opener: PdfOpener
+    readers: ReaderProcesses
     dedupe: bool = False
     resumed: bool = False
 
@@ -137,7 +138,7 @@ class PdfDownloader:
             return result
         self.state.moved([part.url], PdfState.DOWNLOADED)
         with self._content(fetched, result.archived) as content:
-            self.opener.check(content)
+            check_pdf(content, self.readers)
             self.state.moved([part.url], PdfState.VALIDATED)
             path = self._path(fetched, result, content)
         self.state.stored(self._entry(fetched, result, path))

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from fonds.chunk.tokens import count
 from fonds.errors import (
+    EngineError,
     FetchError,
     FetchTimeoutError,
     RateLimitedError,
@@ -45,6 +46,7 @@ from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
 from fonds.sites.pages.listing import step
 from fonds.sites.pages.page import WebPage, single_line
 from fonds.sites.pages.selectors import check
+from fonds.sites.reader_processes import UnparsedPage
 from fonds.sites.strategy import PageMatch, match_page
 
 _SKIPPED: Final = frozenset(
@@ -196,9 +198,9 @@ class ModelAdvisor:
         self._timeout = timeout
         self._budget = max(_MIN_OUTLINE, window - _RESERVED)
 
-    async def advise(self, website: WebsiteConfiguration, page: WebPage) -> ScrapingStrategy:
+    async def advise(self, website: WebsiteConfiguration, page: UnparsedPage) -> ScrapingStrategy:
         """A strategy that was tested on the page; FetchError or ParseError if there is none."""
-        text = await asyncio.to_thread(outline, page, tokens=self._budget)
+        text = await page.read(outline, tokens=self._budget)
         messages = [
             {"role": "system", "content": _INSTRUCTIONS},
             {"role": "user", "content": f"{website.name}\n{page.url}\n\n{text}"},
@@ -209,8 +211,10 @@ class ModelAdvisor:
             for _ in range(MAX_ATTEMPTS):
                 reply = await self._request(transport, messages)
                 try:
-                    return await asyncio.to_thread(_tested, reply, website, page)
-                except UsageError as error:
+                    return ScrapingStrategy.model_validate(
+                        await page.read(tested_fields, reply, website)
+                    )
+                except (UsageError, EngineError) as error:
                     fault = str(error)[:_MAX_QUOTED]
                 messages += [
                     {"role": "assistant", "content": reply[:4000]},
@@ -304,8 +308,8 @@ def schema() -> dict[str, Any]:
     }
 
 
-def _tested(reply: str, website: WebsiteConfiguration, page: WebPage) -> ScrapingStrategy:
-    """The strategy of a reply; UsageError if it cannot be used on the page."""
+def tested_fields(page: WebPage, reply: str, website: WebsiteConfiguration) -> dict[str, Any]:
+    """For a reader process: the strategy of a reply; UsageError if it is useless on the page."""
     strategy = _parsed(reply, website)
     check(strategy)
     match = match_page(strategy, page)
@@ -313,7 +317,8 @@ def _tested(reply: str, website: WebsiteConfiguration, page: WebPage) -> Scrapin
         raise UsageError(
             f"the selectors {strategy.pdf_link_selectors} match no link to a PDF on this page"
         )
-    return strategy.model_copy(update={"confidence": _capped_confidence(strategy, match)})
+    confidence = _capped_confidence(strategy, match)
+    return strategy.model_copy(update={"confidence": confidence}).model_dump(mode="json")
 
 
 def _capped_confidence(strategy: ScrapingStrategy, match: PageMatch) -> float:

@@ -1,41 +1,25 @@
-"""Opening a PDF in a reader process, which a damaged file may take down.
-
-The process imports this module, and so little else.
-"""
+"""Opening a PDF in a reader process, which a damaged file may take down."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from threading import Lock
 from typing import Final
 
-from fonds.engine.local import LocalEngine
 from fonds.errors import EngineError, StoreError, WrongContentError
+from fonds.sites.reader_processes import ReaderProcesses
 
 _HEAD_SIZE: Final = 1024
 
 
-class PdfOpener:
-    """Opens PDFs one after another in a reader process."""
-
-    def __init__(self) -> None:
-        self._engine = LocalEngine(workers=1, memory_mib=512, seconds=30.0)
-        self._lock = Lock()
-
-    def check(self, file: bytes | Path) -> None:
-        """Raise WrongContentError unless this is a PDF that opens, with or without a password."""
-        _require_pdf_header(file[:_HEAD_SIZE] if isinstance(file, bytes) else _head(file))
-        with self._lock:
-            outcome = next(iter(self._engine.run(open_pdf, [file])))
-        if outcome.error is not None and not isinstance(outcome.error, EngineError):
-            raise outcome.error
-        if reason := outcome.error or outcome.result:
-            raise WrongContentError(f"the file cannot be opened as a PDF: {reason}")
-
-    def close(self) -> None:
-        """End the process after the PDF that it is reading."""
-        with self._lock:
-            self._engine.close()
+def check_pdf(file: bytes | Path, readers: ReaderProcesses) -> None:
+    """Raise WrongContentError unless this is a PDF that opens, with or without a password."""
+    _require_pdf_header(file[:_HEAD_SIZE] if isinstance(file, bytes) else _head(file))
+    try:
+        reason = readers.read(open_pdf, file)
+    except EngineError as error:
+        reason = error
+    if reason:
+        raise WrongContentError(f"the file cannot be opened as a PDF: {reason}")
 
 
 def open_pdf(file: bytes | Path) -> str | None:

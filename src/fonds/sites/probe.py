@@ -14,8 +14,10 @@ from fonds.context import Context
 from fonds.fetch.client import Download
 from fonds.seams import Seams
 from fonds.sites.browser import open_browser
+from fonds.sites.crawler import MAX_PAGE_SIZE, unparsed_page
 from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
-from fonds.sites.pages.page import read_page
+from fonds.sites.pages.page import WebPage
+from fonds.sites.reader_processes import ReaderProcesses
 from fonds.sites.robots import Robots, agent_of
 from fonds.sites.session import CrawlSession, CrawlWatch, Plan
 from fonds.sites.strategy import Advisor, PageMatch
@@ -55,34 +57,37 @@ async def probe(
         rules = await robots.rules(url)
         rules.require(url)
         name, pace = source.info.name, rules.pace
-        download = await context.fetcher.download(url, source=name, pace=pace)
+        download = await context.fetcher.download(
+            url, source=name, pace=pace, max_size=MAX_PAGE_SIZE
+        )
         assert download is not None, "an unconditional request never returns None"
         return download
 
     download = await fetch(url)
     try:
-        data = await asyncio.to_thread(download.read)
+        async with (
+            open_browser(context.settings, enabled=browser) as chromium,
+            _scratch(context) as scratch,
+        ):
+            with ReaderProcesses(workers=1) as readers:
+                page = unparsed_page(download, readers)
+                if chromium is not None:
+                    page = await chromium.render(page, fetch=fetch)
+                strategies = StrategyManager(
+                    website=website,
+                    advisors=advisors,
+                    database=scratch.database,
+                    clock=context.seams.clock,
+                )
+                return PageProbe(
+                    match=await strategies.match(page, ()),
+                    url=page.url,
+                    title=await page.read(WebPage.title),
+                    strategy=strategies.strategy,
+                    advisor=strategies.advisor,
+                )
     finally:
         download.discard()
-    page = read_page(data, download.address, download.media_type)
-    async with open_browser(context.settings, enabled=browser) as chromium:
-        if chromium is not None:
-            page = await chromium.render(page, fetch=fetch)
-    async with _scratch(context) as scratch:
-        strategies = StrategyManager(
-            website=website,
-            advisors=advisors,
-            database=scratch.database,
-            clock=context.seams.clock,
-        )
-        match = await strategies.match(page, ())
-    return PageProbe(
-        url=page.url,
-        title=page.title(),
-        strategy=strategies.strategy,
-        advisor=strategies.advisor,
-        match=match,
-    )
 
 
 @asynccontextmanager
@@ -91,10 +96,11 @@ async def open_dry_run(
 ) -> AsyncIterator[CrawlSession]:
     """A crawl that visits pages and fetches no PDF; nothing of it is stored."""
     async with _scratch(context) as scratch:
-        session = CrawlSession(id=uuid4(), plan=plan, context=scratch)
-        session.watch = watch or session.watch
-        async with open_browser(context.settings, enabled=plan.browser) as session.browser:
-            yield session
+        with ReaderProcesses(plan.limits.parallelism) as readers:
+            session = CrawlSession(id=uuid4(), plan=plan, context=scratch, readers=readers)
+            session.watch = watch or session.watch
+            async with open_browser(context.settings, enabled=plan.browser) as session.browser:
+                yield session
 
 
 @asynccontextmanager

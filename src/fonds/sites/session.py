@@ -39,7 +39,7 @@ from fonds.sites.models import (
     WebsiteConfiguration,
 )
 from fonds.sites.output import Output, open_output
-from fonds.sites.pdf_opener import PdfOpener
+from fonds.sites.reader_processes import ReaderProcesses
 from fonds.sites.robots import FORBIDDEN, Robots, agent_of
 from fonds.sites.strategy import Advisor
 from fonds.sites.strategy_manager import StrategyManager, advisors_of
@@ -138,6 +138,7 @@ class CrawlSession:
     id: UUID
     plan: Plan
     context: Context
+    readers: ReaderProcesses
     downloader: PdfDownloader | None = None
     """None: pages are visited, and no PDF is fetched."""
     browser: Browser | None = None
@@ -308,6 +309,7 @@ class WebsiteCrawl:
                 database=session.context.database,
                 clock=session.context.seams.clock,
             ),
+            readers=session.readers,
             robots=self.robots,
             slots=session.slots,
             parallelism=session.plan.limits.parallelism,
@@ -354,7 +356,7 @@ async def open_session(
     output = open_output(plan.output, seams=context.seams)
     output = output.part(plan.part.name) if plan.part else output
     state = await asyncio.to_thread(_open_state, plan, output, context)
-    opener = PdfOpener()
+    readers = ReaderProcesses(plan.limits.parallelism)
     try:
         for configuration in plan.websites:
             await asyncio.to_thread(
@@ -369,12 +371,16 @@ async def open_session(
             context=context,
             output=output,
             state=state,
-            opener=opener,
+            readers=readers,
             dedupe=plan.dedupe,
             resumed=plan.is_continued,
         )
         session = CrawlSession(
-            id=UUID(state.crawl_id), plan=plan, context=context, downloader=downloader
+            id=UUID(state.crawl_id),
+            plan=plan,
+            context=context,
+            readers=readers,
+            downloader=downloader,
         )
         session.watch = watch or session.watch
         async with open_browser(context.settings, enabled=plan.browser) as session.browser:
@@ -385,7 +391,7 @@ async def open_session(
     else:
         await asyncio.to_thread(state.close, clock.now())
     finally:
-        opener.close()
+        readers.close()
 
 
 def _open_state(plan: Plan, output: Output, context: Context) -> CrawlState:

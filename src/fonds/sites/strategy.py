@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from pydantic import ValidationError
@@ -23,6 +23,7 @@ from fonds.sites.pages.page import Link, WebPage, absolute, by_element
 from fonds.sites.pages.pagination import further, list_pages
 from fonds.sites.pages.selectors import check, elements
 from fonds.sites.pages.wording import is_unwanted
+from fonds.sites.reader_processes import UnparsedPage
 
 SCORED_PAGES: Final = 8
 """The last pages whose scores are stored with a strategy."""
@@ -65,6 +66,17 @@ class PageMatch:
     listed: int = 0
     """Links of the page that look like a list of PDFs, whether the strategy matched them or not."""
 
+    @classmethod
+    def from_fields(cls, fields: Mapping[str, Any]) -> PageMatch:
+        """The match of which a reader process returned the fields."""
+        return cls(
+            pdfs=tuple(PdfLink(**pdf) for pdf in fields["pdfs"]),
+            next_pages=tuple(fields["next_pages"]),
+            further=tuple((url, text) for url, text in fields["further"]),
+            score=fields["score"],
+            listed=fields["listed"],
+        )
+
     @property
     def is_conclusive(self) -> bool:
         """Whether the page says something about the strategy: an index of years does not."""
@@ -76,7 +88,7 @@ class Advisor(Protocol):
 
     name: str
 
-    async def advise(self, website: WebsiteConfiguration, page: WebPage) -> ScrapingStrategy:
+    async def advise(self, website: WebsiteConfiguration, page: UnparsedPage) -> ScrapingStrategy:
         """A strategy; its confidence is low where the page lists nothing."""
         ...
 
@@ -105,6 +117,13 @@ def match_page(
         score=_score(pdfs, listing),
         listed=len({link.url for link in listing.links}),
     )
+
+
+def match_fields(
+    page: WebPage, strategy: ScrapingStrategy, trail: tuple[str, ...]
+) -> dict[str, Any]:
+    """As `match_page`, for a reader process: the fields of the match."""
+    return asdict(match_page(strategy, page, trail=trail))
 
 
 def _matched(strategy: ScrapingStrategy, page: WebPage) -> list[Link]:
@@ -260,6 +279,16 @@ def validated(strategy: ScrapingStrategy, page: WebPage) -> StrategyHealth:
     good = match.score >= MIN_SCORE
     state = StrategyState.VALIDATED if good else StrategyState.FAILED
     return StrategyHealth(strategy=strategy, state=state, best=match.score, scores=(match.score,))
+
+
+def validated_fields(
+    page: WebPage, strategy: ScrapingStrategy, trail: tuple[str, ...]
+) -> dict[str, Any]:
+    """As `validated`, for a reader process: the health, and the match unless it has failed."""
+    health = validated(strategy, page)
+    if health.state is StrategyState.FAILED:
+        return {"health": health.to_json(), "match": None}
+    return {"health": health.to_json(), "match": match_fields(page, strategy, trail)}
 
 
 def combined(old: ScrapingStrategy, new: ScrapingStrategy) -> ScrapingStrategy:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Final, ParamSpec, TypeVar
+from typing import Final
 
-from fonds.errors import FondsError, SettingsError
+from fonds.errors import EngineError, FondsError, SettingsError
 from fonds.seams import Clock
 from fonds.settings import Settings
 from fonds.sites.llm_advisor import ModelAdvisor
 from fonds.sites.models import ScrapingStrategy, StrategyState, WebsiteConfiguration
-from fonds.sites.pages.page import WebPage
-from fonds.sites.strategy import MIN_CONFIDENCE, Advisor, PageMatch, combined, match_page, validated
+from fonds.sites.reader_processes import UnparsedPage
+from fonds.sites.strategy import (
+    MIN_CONFIDENCE,
+    Advisor,
+    PageMatch,
+    StrategyHealth,
+    combined,
+    match_fields,
+    validated_fields,
+)
 from fonds.sites.structure_advisor import StructureAdvisor
 from fonds.sites.website import read_health, write_health
 from fonds.stores.database import Database
@@ -21,20 +28,8 @@ MAX_PROPOSALS: Final = 20
 """Proposals that advisors make in one crawl of a website."""
 MIN_RELATIVE_SCORE: Final = 0.5
 """The part of a strategy's best score below which advisors are consulted on a page."""
-THREAD_THRESHOLD: Final = 16 * 1024
-"""Bytes of a page above which it is read in a thread; handing over a smaller one takes longer."""
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-async def in_thread_if_large(
-    size: int, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs
-) -> T:
-    """Do something with so many bytes: in a thread, unless they are few."""
-    if size <= THREAD_THRESHOLD:
-        return act(*args, **kwargs)
-    return await asyncio.to_thread(act, *args, **kwargs)
+MAX_SLOW_PAGES: Final = 3
+"""Pages that a strategy may make unreadable before another is looked for."""
 
 
 class StrategyManager:
@@ -54,6 +49,7 @@ class StrategyManager:
         self._clock = clock
         self._health = read_health(database, website.id)
         self._proposals = 0
+        self._slow_pages = 0
         self._lock = asyncio.Lock()
         self.advisor = "an earlier crawl" if self._health else ""
         """The name of the advisor that proposed the strategy in use."""
@@ -69,20 +65,34 @@ class StrategyManager:
         limit = self.strategy.max_pages if self.strategy else None
         return limit or ScrapingStrategy.model_fields["max_pages"].default
 
-    async def match(self, page: WebPage, trail: tuple[str, ...]) -> PageMatch:
+    async def match(self, page: UnparsedPage, trail: tuple[str, ...]) -> PageMatch:
         """The matches on a page of the strategy in use or a better one."""
+        strategy = self.strategy
+        match = await self._match_current(page, trail)  # several pages at a time
         async with self._lock:
-            match = await self._match_current(page, trail)
+            if self.strategy is not strategy:
+                match = await self._match_current(page, trail)
             if match is None or self._is_poor(match):
                 match = await self._match_proposed(page, trail, match)
             await self._record(match)
         return match
 
-    async def _match_current(self, page: WebPage, trail: tuple[str, ...]) -> PageMatch | None:
-        if self._health is None:
+    async def _match_current(self, page: UnparsedPage, trail: tuple[str, ...]) -> PageMatch | None:
+        strategy = self.strategy
+        if strategy is None:
             return None
-        size = len(page.text)
-        return await in_thread_if_large(size, match_page, self._health.strategy, page, trail=trail)
+        try:
+            return await _match(page, strategy, trail)
+        except EngineError:
+            # By the structure alone, unless the cause is the page, which is an error again.
+            match = await self._match_structure(page, trail)
+        self._slow_pages += 1
+        if self._slow_pages == MAX_SLOW_PAGES and self.strategy is strategy:
+            self._health = None
+        return match
+
+    async def _match_structure(self, page: UnparsedPage, trail: tuple[str, ...]) -> PageMatch:
+        return await _match(page, await StructureAdvisor().advise(self._website, page), trail)
 
     def _is_poor(self, match: PageMatch) -> bool:
         assert self._health is not None
@@ -96,28 +106,25 @@ class StrategyManager:
         return self._health is not None and self._health.strategy.confidence < MIN_CONFIDENCE
 
     async def _match_proposed(
-        self, page: WebPage, trail: tuple[str, ...], previous: PageMatch | None
+        self, page: UnparsedPage, trail: tuple[str, ...], previous: PageMatch | None
     ) -> PageMatch:
         """The matches of the first strategy that advisors propose and that is better."""
         for advisor in self._advisors if self._proposals < MAX_PROPOSALS else ():
             self._proposals += 1
             try:
                 proposed = await advisor.advise(self._website, page)
+                fields = await page.read(validated_fields, self._merged(proposed), trail)
             except FondsError:  # the next advisor may succeed
                 continue
-            health = await asyncio.to_thread(validated, self._merged(proposed), page)
+            health = StrategyHealth.from_json(fields["health"])
             if health.state is StrategyState.FAILED:
                 continue
-            match = await asyncio.to_thread(match_page, health.strategy, page, trail=trail)
+            match = PageMatch.from_fields(fields["match"])
             is_better = previous is None or match.score > previous.score
             if is_better or (self._is_unsure and previous and match.score == previous.score):
                 self._health, self.advisor = health, advisor.name
                 return match
-        if previous is None:
-            fallback = StructureAdvisor()
-            proposed = await fallback.advise(self._website, page)
-            previous = await asyncio.to_thread(match_page, proposed, page, trail=trail)
-        return previous
+        return previous or await self._match_structure(page, trail)
 
     def _merged(self, proposed: ScrapingStrategy) -> ScrapingStrategy:
         """A proposal, combined with the strategy in use unless that has failed."""
@@ -136,6 +143,12 @@ class StrategyManager:
             await asyncio.to_thread(
                 write_health, self._database, self._website.id, self._health, self._clock
             )
+
+
+async def _match(
+    page: UnparsedPage, strategy: ScrapingStrategy, trail: tuple[str, ...]
+) -> PageMatch:
+    return PageMatch.from_fields(await page.read(match_fields, strategy, trail))
 
 
 def advisors_of(settings: Settings) -> tuple[Advisor, ...]:

@@ -12,6 +12,7 @@ from fonds.sites.pages.listing import Group, PdfList, classes, common_step
 from fonds.sites.pages.metadata import Metadata
 from fonds.sites.pages.page import Link, WebPage
 from fonds.sites.pages.pagination import pagination
+from fonds.sites.reader_processes import UnparsedPage
 
 _MAX_SELECTORS: Final = 8
 _ANY_PDF: Final = 'a[href*=".pdf" i]'
@@ -25,13 +26,18 @@ class StructureAdvisor:
 
     name = "structure"
 
-    async def advise(self, website: WebsiteConfiguration, page: WebPage) -> ScrapingStrategy:
+    async def advise(self, website: WebsiteConfiguration, page: UnparsedPage) -> ScrapingStrategy:
         """A strategy for a page; its confidence is below 0.3 where the page lists nothing."""
-        return propose(website, page)
+        return ScrapingStrategy.model_validate(await page.read(proposed_fields, website))
+
+
+def proposed_fields(page: WebPage, website: WebsiteConfiguration) -> dict[str, Any]:
+    """As `propose`, for a reader process: the fields of the strategy."""
+    return propose(website, page).model_dump(mode="json")
 
 
 def propose(website: WebsiteConfiguration, page: WebPage) -> ScrapingStrategy:
-    """As `StructureAdvisor.advise`, for callers that are not asynchronous."""
+    """A strategy for a page that is parsed."""
     listing = PdfList(page)
     selectors = _selectors(listing)
     metadata = Metadata(listing).expressions(listing.links)

@@ -25,7 +25,7 @@ from fonds.errors import (
 )
 from fonds.sites.llm_advisor import MAX_ATTEMPTS, ModelAdvisor, outline, schema
 from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
-from fonds.sites.pages.page import WebPage, read_page
+from fonds.sites.reader_processes import PageBytes, ReaderProcesses, UnparsedPage
 from fonds.sites.strategy import match_page
 
 SITE = WebsiteConfiguration(id="e", name="Commission", base_url="https://e.gov/")
@@ -40,14 +40,26 @@ GOOD: dict[str, Any] = {
 }
 
 
-def page(rows: int = 40) -> WebPage:
+READERS = ReaderProcesses(1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def readers() -> Iterator[None]:
+    """Processes that end with the tests of this module; they start with the first page."""
+    yield
+    READERS.close()
+
+
+def unparsed(markup: str) -> UnparsedPage:
+    return UnparsedPage(PageBytes(url="https://e.gov/l", content=markup.encode()), READERS)
+
+
+def page(rows: int = 40) -> UnparsedPage:
     told = "".join(
         f"<tr class='row r{n}'><td>Party {n}</td><td><a href=/f/{n}-2024.pdf>2024</a></td></tr>"
         for n in range(rows)
     )
-    return read_page(
-        f"<body><h1>Returns</h1><table id=t>{told}</table>".encode(), "https://e.gov/l", None
-    )
+    return unparsed(f"<body><h1>Returns</h1><table id=t>{told}</table>")
 
 
 class Endpoint:
@@ -105,7 +117,7 @@ def test_a_good_answer_becomes_a_strategy_of_the_site() -> None:
         strategy = advice(url)
     assert (strategy.website_id, strategy.pdf_link_selectors) == ("e", ["td a"])
     assert strategy.metadata_extraction == {"organization": "ancestor::tr[1]/td[1]"}
-    assert len(match_page(strategy, page()).pdfs) == 40
+    assert len(match_page(strategy, page().source.parse()).pdfs) == 40
     [asked] = state.asked
     assert asked["response_format"]["json_schema"]["schema"] == schema()
     assert state.keys == [f"Bearer {KEY}"]
@@ -201,13 +213,13 @@ def test_a_key_with_a_line_break_is_refused() -> None:
 
 @pytest.mark.parametrize("tokens", [100, 500, 3000])
 def test_a_page_is_rendered_within_its_tokens(tokens: int) -> None:
-    text = outline(page(500), tokens=tokens)
+    text = outline(page(500).source.parse(), tokens=tokens)
     assert count(text) <= tokens
     assert "table#t" in text
 
 
 def test_a_rendering_leaves_out_what_repeats_and_says_so() -> None:
-    text = outline(page(500), tokens=3000)
+    text = outline(page(500).source.parse(), tokens=3000)
     assert "496 more like this" in text
     assert '[href="/f/0-2024.pdf"]' in text
     assert "Party 499" not in text
@@ -217,7 +229,7 @@ def test_a_page_larger_than_the_window_is_asked_about_all_the_same() -> None:
     wide = "".join(
         f"<div class=c{'x' * n}><a href={n}.pdf>Party {n} 2024</a></div>" for n in range(300)
     )
-    markup = read_page(f"<body>{wide}".encode(), "https://e.gov/l", None)
+    markup = unparsed(f"<body>{wide}")
     with endpoint(GOOD | {"pdf_link_selectors": ["div > a"]}) as (url, state):
         asyncio.run(ModelAdvisor(url, "", "m", window=5000).advise(SITE, markup))
     assert sum(count(each["content"]) for each in state.asked[0]["messages"]) < 5000

@@ -10,14 +10,14 @@ from tests.zoo import pdf
 
 from fonds.errors import WrongContentError
 from fonds.sites import pdf_opener
-from fonds.sites.pdf_opener import PdfOpener
+from fonds.sites.pdf_opener import check_pdf
+from fonds.sites.reader_processes import ReaderProcesses
 
 
 @pytest.fixture(scope="module")
-def opener() -> Iterator[PdfOpener]:
-    made = PdfOpener()
-    yield made
-    made.close()
+def readers() -> Iterator[ReaderProcesses]:
+    with ReaderProcesses(1) as made:
+        yield made
 
 
 def file(folder: Path, data: bytes) -> Path:
@@ -26,12 +26,12 @@ def file(folder: Path, data: bytes) -> Path:
     return path
 
 
-def test_a_pdf_opens(opener: PdfOpener, tmp_path: Path) -> None:
-    opener.check(file(tmp_path, pdf("A report")))
+def test_a_pdf_opens(readers: ReaderProcesses, tmp_path: Path) -> None:
+    check_pdf(file(tmp_path, pdf("A report")), readers)
 
 
-def test_a_pdf_may_begin_a_little_late(opener: PdfOpener, tmp_path: Path) -> None:
-    opener.check(file(tmp_path, b"\r\n\r\n" + pdf("A report")))
+def test_a_pdf_may_begin_a_little_late(readers: ReaderProcesses, tmp_path: Path) -> None:
+    check_pdf(file(tmp_path, b"\r\n\r\n" + pdf("A report")), readers)
 
 
 @pytest.mark.parametrize(
@@ -44,20 +44,20 @@ def test_a_pdf_may_begin_a_little_late(opener: PdfOpener, tmp_path: Path) -> Non
     ],
 )
 def test_what_is_no_pdf_is_refused_by_name(
-    opener: PdfOpener, tmp_path: Path, data: bytes, told: str
+    readers: ReaderProcesses, tmp_path: Path, data: bytes, told: str
 ) -> None:
     with pytest.raises(WrongContentError, match=told):
-        opener.check(file(tmp_path, data))
+        check_pdf(file(tmp_path, data), readers)
 
 
 def test_a_file_that_kills_its_reader_takes_nothing_with_it(
-    opener: PdfOpener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    readers: ReaderProcesses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pdf_opener, "open_pdf", _deadly)
     with pytest.raises(WrongContentError, match="the worker ended"):
-        opener.check(file(tmp_path, b"\r\n" + pdf("A report")))
+        check_pdf(file(tmp_path, b"\r\n" + pdf("A report")), readers)
     monkeypatch.undo()
-    opener.check(file(tmp_path, b"\r\n" + pdf("A report")))
+    check_pdf(file(tmp_path, b"\r\n" + pdf("A report")), readers)
 
 
 def _deadly(_file: str) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fonds.errors import WrongContentError
-from fonds.sites.crawler import MAX_SITEMAP_ADDRESSES, read_sitemap
+from fonds.sites.sitemaps import MAX_ADDRESSES, read_sitemap
 
 SPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
@@ -58,8 +58,8 @@ def test_one_that_breaks_off_gives_what_came_before() -> None:
 
 
 def test_no_more_is_read_than_a_sitemap_may_hold() -> None:
-    data = urlset(*(f"https://x.org/{number}" for number in range(MAX_SITEMAP_ADDRESSES + 10)))
-    assert len(read_sitemap(data).pages) == MAX_SITEMAP_ADDRESSES
+    data = urlset(*(f"https://x.org/{number}" for number in range(MAX_ADDRESSES + 10)))
+    assert len(read_sitemap(data).pages) == MAX_ADDRESSES
 
 
 @pytest.mark.parametrize("entity", ['SYSTEM "file:///etc/hostname"', '"secret"'])

@@ -19,7 +19,7 @@ from fonds.sites.models import (
     StrategyType,
     WebsiteConfiguration,
 )
-from fonds.sites.pages.page import WebPage, read_page
+from fonds.sites.reader_processes import PageBytes, ReaderProcesses, UnparsedPage
 from fonds.sites.strategy_manager import MAX_PROPOSALS, StrategyManager, advisors_of
 from fonds.sites.structure_advisor import StructureAdvisor
 from fonds.sites.website import read_health, save_website, write_health
@@ -27,6 +27,14 @@ from fonds.stores.database import Database, open_database
 
 OFFICE = WebsiteConfiguration(id="office", name="Office", base_url="https://office.example/")
 CLOCK = Seams().clock
+READERS = ReaderProcesses(1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def readers() -> Iterator[None]:
+    """Processes that end with the tests of this module; they start with the first page."""
+    yield
+    READERS.close()
 
 
 @pytest.fixture
@@ -48,7 +56,7 @@ class Advising:
         self._selectors = list(selectors)
         self._error = error
 
-    async def advise(self, website: WebsiteConfiguration, _page: WebPage) -> ScrapingStrategy:
+    async def advise(self, website: WebsiteConfiguration, _page: UnparsedPage) -> ScrapingStrategy:
         self.asked += 1
         if self._error is not None:
             raise self._error
@@ -60,7 +68,11 @@ class Advising:
         )
 
 
-def page(name: str, kind: str = "report", count: int = 6) -> WebPage:
+def unparsed(html: str, url: str) -> UnparsedPage:
+    return UnparsedPage(PageBytes(url=url, content=html.encode(), media_type="text/html"), READERS)
+
+
+def page(name: str, kind: str = "report", count: int = 6) -> UnparsedPage:
     """A page with a list of PDFs, marked up in its own way."""
     items = "".join(
         f'<li class="{kind}"><a class="{kind}-link" href="/{name}/{number}.pdf">'
@@ -68,19 +80,19 @@ def page(name: str, kind: str = "report", count: int = 6) -> WebPage:
         for number in range(count)
     )
     html = f"<html><body><main><h1>Reports</h1><ul>{items}</ul></main></body></html>"
-    return read_page(html.encode(), f"https://office.example/{name}", "text/html")
+    return unparsed(html, f"https://office.example/{name}")
 
 
-def empty() -> WebPage:
+def empty() -> UnparsedPage:
     html = "<html><body><main><p>Years: <a href='/2024'>2024</a></p></main></body></html>"
-    return read_page(html.encode(), "https://office.example/", "text/html")
+    return unparsed(html, "https://office.example/")
 
 
 def tactics(database: Database, *advisors: Advising | StructureAdvisor) -> StrategyManager:
     return StrategyManager(website=OFFICE, advisors=advisors, database=database, clock=CLOCK)
 
 
-def found(using: StrategyManager, seen: WebPage) -> int:
+def found(using: StrategyManager, seen: UnparsedPage) -> int:
     return len(asyncio.run(using.match(seen, ())).pdfs)
 
 

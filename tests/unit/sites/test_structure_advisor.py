@@ -8,6 +8,7 @@ import pytest
 
 from fonds.sites.models import StrategyState, StrategyType, WebsiteConfiguration
 from fonds.sites.pages.page import WebPage, read_page
+from fonds.sites.reader_processes import PageBytes, ReaderProcesses, UnparsedPage
 from fonds.sites.strategy import match_page, validated
 from fonds.sites.structure_advisor import StructureAdvisor, propose
 
@@ -124,7 +125,10 @@ def test_the_strategy_of_one_page_reads_the_next(kind: str) -> None:
 
 def test_the_advisor_says_the_same_to_those_who_wait() -> None:
     markup = page(LISTS["clicks"])
-    assert asyncio.run(StructureAdvisor().advise(SITE, markup)) == propose(SITE, markup)
+    source = PageBytes(url=markup.url, content=markup.text.encode())
+    with ReaderProcesses(1) as readers:
+        advice = asyncio.run(StructureAdvisor().advise(SITE, UnparsedPage(source, readers)))
+    assert advice == propose(SITE, markup)
 
 
 def test_a_page_that_lists_nothing_is_told_with_little_confidence() -> None:

@@ -1,0 +1,134 @@
+"""The reader processes of a crawl: what a website sends is parsed in them, and nowhere else.
+
+A page, a sitemap, a PDF, or the selector of a model may be made to take hours, all memory, or the
+process that reads it. So each is read in a process with limits of time and memory, which is ended
+without regard to what it does; the crawl records an error and continues.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
+
+from fonds.engine.local import LocalEngine
+from fonds.errors import EngineError
+from fonds.sites.pages.page import WebPage, read_page
+
+SECONDS: Final = 30.0
+"""For each item, in which a page of the largest size is read four times over."""
+MEMORY_MIB: Final = 1024
+"""For each item; a page of the largest size takes up to half of it."""
+MODULES: Final = (
+    "fonds.sites.strategy_manager",
+    "fonds.sites.pdf_opener",
+    "fonds.sites.sitemaps",
+)
+"""Modules that a process loads before its first item."""
+
+_MAX_KEPT_KIB: Final = 192 * 1024
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class ReaderProcesses:
+    """Processes that read what a website sends, as many as there are processors."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        count = min(workers or _processors(), _processors())
+        self._engine = LocalEngine(
+            workers=1,
+            memory_mib=MEMORY_MIB,
+            seconds=SECONDS,
+            preload=MODULES,
+            should_recycle=f"{__name__}:{has_grown.__name__}",
+        )
+        self._threads = ThreadPoolExecutor(count, "fonds-readers")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def read(self, function: Callable[[Any], Any], item: Any) -> Any:
+        """What a function returns for an item; its error, or EngineError beyond the limits."""
+        return self._threads.submit(self._read, function, item).result()
+
+    async def read_async(self, function: Callable[[Any], Any], item: Any) -> Any:
+        """As `read`, while other tasks continue."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, self._read, function, item)
+
+    def _read(self, function: Callable[[Any], Any], item: Any) -> Any:
+        return next(iter(self._engine.run(function, [item]))).unwrap()
+
+    def close(self) -> None:
+        """End the processes."""
+        self._engine.close()
+        self._threads.shutdown(cancel_futures=True)
+
+
+def has_grown() -> bool:
+    """Whether this process is to be replaced, since a large page has left its memory behind."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > _MAX_KEPT_KIB
+
+
+def _processors() -> int:
+    return os.cpu_count() or 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PageBytes:
+    """A page as it was served."""
+
+    url: str
+    """The final address, after redirects."""
+    content: bytes | Path
+    media_type: str | None = None
+    query_encoding: str | None = None
+    """The encoding of the queries in its links, where that is not its own."""
+
+    def parse(self) -> WebPage:
+        """Parse the page; WrongContentError if it is not HTML. Only reader processes do this."""
+        content = self.content
+        data = content.read_bytes() if isinstance(content, Path) else content
+        page = read_page(data, self.url, self.media_type)
+        return page if self.query_encoding is None else replace(page, encoding=self.query_encoding)
+
+
+@dataclass(frozen=True, slots=True)
+class UnparsedPage:
+    """A page that functions read in reader processes."""
+
+    source: PageBytes
+    readers: ReaderProcesses
+
+    @property
+    def url(self) -> str:
+        """The final address, after redirects."""
+        return self.source.url
+
+    async def read(
+        self, function: Callable[Concatenate[WebPage, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """What a function of a module returns for the page: data as in JSON."""
+        try:
+            result: T = await self.readers.read_async(
+                read_bytes, (function, self.source, args, kwargs)
+            )
+        except EngineError as error:
+            raise type(error)(f"{self.url} cannot be read as a page: {error}") from error
+        return result
+
+
+def read_bytes(work: tuple[Callable[..., T], PageBytes, tuple[Any, ...], dict[str, Any]]) -> T:
+    """Parse a page, and call a function with it."""
+    function, source, args, kwargs = work
+    return function(source.parse(), *args, **kwargs)
