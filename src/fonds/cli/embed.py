@@ -200,7 +200,7 @@ def embed(
         return
     with (
         context.obj.library() as library,
-        stoppable() as stop,
+        stoppable(None) as stop,
         _progress(_waiting(library), quiet=as_json) as watch,
     ):
         result = embed_waiting(
@@ -256,7 +256,7 @@ def migrate_(
     comparison = None if queries is None else _read_queries(queries)
     with (
         context.obj.library() as library,
-        stoppable() as stop,
+        stoppable(None) as stop,
         _progress(None, quiet=as_json) as watch,
     ):
         result = migrate(

@@ -195,7 +195,7 @@ def compile_(
         raise UsageError("--once and --every cannot be combined")
     settings = context.obj.settings()
     address = root or settings.indexes_url
-    with stoppable() as stop, compiling_on(settings.engine, address) as elsewhere:
+    with stoppable(None) as stop, compiling_on(settings.engine, address) as elsewhere:
         while True:
             index = _open(context, name, root, create=True)
             compiler = Compiler(index, seams=Seams(), workers=workers, remote=elsewhere(index))

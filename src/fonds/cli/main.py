@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from fonds.cli.output import EXIT_FAILED, EXIT_USAGE, err, out
+from fonds.cli.output import EXIT_FAILED, EXIT_STOPPED, EXIT_USAGE, err, out
 from fonds.cli.session import Session
 from fonds.errors import FondsError, UsageError
 
@@ -145,8 +145,6 @@ def commands_of(module: str) -> Mapping[str, Any]:
     import_module(f"fonds.cli.{module}").register(app)
     return typer.main.get_group(app).commands
 
-
-EXIT_STOPPED = 130
 
 app = typer.Typer(
     name="fonds",

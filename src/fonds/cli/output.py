@@ -115,6 +115,7 @@ def safe(text: str) -> str:
 EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2
 EXIT_INCOMPLETE: Final = 3
+EXIT_STOPPED: Final = 130
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 SourceName = Annotated[str, typer.Argument(metavar="SOURCE", help="See `fonds sources`.")]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import select
 import signal
+import socket
 import sys
-from collections.abc import Coroutine, Iterator, MutableMapping
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Iterator, MutableMapping
+from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import Any, Final, TypeVar
 
@@ -16,6 +18,7 @@ import structlog
 from structlog.stdlib import ProcessorFormatter
 from structlog.typing import Processor
 
+from fonds.cli.output import EXIT_STOPPED
 from fonds.errors import SettingsError
 from fonds.fetch.redact import Redaction
 from fonds.settings import Settings
@@ -86,59 +89,114 @@ def _redacting(settings: Settings) -> Processor:
 
 T = TypeVar("T")
 
-
-@contextmanager
-def stoppable() -> Iterator[Event]:
-    """An event that SIGTERM and Ctrl-C set; a second Ctrl-C interrupts batches in progress."""
-    stop = Event()
-
-    def request_stop(number: int, _frame: Any) -> None:
-        stop.set()
-        signal.signal(number, signal.default_int_handler)
-
-    previous = {
-        number: signal.signal(number, request_stop) for number in (signal.SIGTERM, signal.SIGINT)
-    }
-    try:
-        yield stop
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)
-
-
 STOP_SECONDS: Final = 4.0
-"""How long work that can be repeated may continue after the signal to stop."""
+"""Seconds after the first signal in which a command may end by itself."""
+_STDERR: Final = 2
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 @contextmanager
-def ended_in_time(stop: Event) -> Iterator[None]:
-    """End the process if the block still runs some seconds after `stop` was set.
-
-    Only for work of which nothing is lost if the process is killed.
-    """
-    is_over = Event()
-
-    def watch() -> None:
-        stop.wait()
-        if not is_over.wait(STOP_SECONDS):
-            os._exit(0)
-
-    Thread(target=watch, name="fonds-stop", daemon=True).start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        stop.set()
+def stoppable(
+    seconds: float | None = STOP_SECONDS, *, exit_code: int = EXIT_STOPPED
+) -> Iterator[Event]:
+    """An event that SIGTERM and Ctrl-C set; then the work has so many seconds to end by itself."""
+    stop = Event()
+    with _calling_on_signal(stop.set, seconds, exit_code):
+        yield stop
 
 
-def run_until_stopped(work: Coroutine[Any, Any, T]) -> T:
+def run_until_stopped(work: Coroutine[Any, Any, T], *, exit_code: int = EXIT_STOPPED) -> T:
     """Run to the end, or until SIGTERM or Ctrl-C cancels; loaded batches stay."""
 
     async def guarded() -> T:
-        task = asyncio.ensure_future(work)
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, task.cancel)
-        return await task
+        task, loop = asyncio.ensure_future(work), asyncio.get_running_loop()
+
+        def cancel() -> None:
+            with suppress(RuntimeError):  # the loop ended meanwhile
+                loop.call_soon_threadsafe(task.cancel)
+
+        with _calling_on_signal(cancel, STOP_SECONDS, exit_code):
+            return await task
 
     return asyncio.run(guarded())
+
+
+@contextmanager
+def _calling_on_signal(
+    stop: Callable[[], object], seconds: float | None, exit_code: int
+) -> Iterator[None]:
+    """Call a function at the first signal; end the process at a second one, or after `seconds`.
+
+    The process ends as if it was killed: what is not finished by then is done by the next run.
+    """
+    reading, writing = socket.socketpair()
+    writing.setblocking(False)
+    watch = _SignalWatch(reading, stop, seconds, exit_code)
+    previous_descriptor = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
+    previous = {number: signal.signal(number, _leave_to_watch) for number in _SIGNALS}
+    watch.thread.start()
+    try:
+        yield
+    finally:
+        if watch.is_stopping and seconds is not None:
+            # The library is still to be closed, and threads to be waited for: in time, too.
+            _kept_open.append(writing)
+        else:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+            signal.set_wakeup_fd(previous_descriptor)
+            writing.close()
+            watch.thread.join()
+
+
+_kept_open: Final[list[socket.socket]] = []
+
+
+def _leave_to_watch(_number: int, _frame: Any) -> None:
+    """Do nothing: the number of the signal is in the descriptor for wake-ups by now."""
+
+
+class _SignalWatch:
+    """Waits for signals, in a thread, so that a main thread which is busy cannot delay it."""
+
+    def __init__(
+        self,
+        signals: socket.socket,
+        stop: Callable[[], object],
+        seconds: float | None,
+        exit_code: int,
+    ) -> None:
+        self._signals, self._stop = signals, stop
+        self._seconds, self._exit_code = seconds, exit_code
+        self.is_stopping = False
+        self.thread = Thread(target=self._run, name="fonds-signals", daemon=True)
+
+    def _run(self) -> None:
+        """Wait for the first signal, then for the second or the end of the time."""
+        with self._signals:
+            if not self._signalled():
+                return
+            self.is_stopping = True
+            self._stop()
+            self._signals.settimeout(self._seconds)
+            try:
+                if not self._signalled():
+                    return
+            except TimeoutError:
+                pass
+            _write_if_possible(b"stopped at once; the next run continues from here\n")
+            os._exit(self._exit_code)
+
+    def _signalled(self) -> bool:
+        """Wait for a signal; False if the work has ended."""
+        while number := self._signals.recv(1):
+            if number[0] in _SIGNALS:
+                return True
+        return False
+
+
+def _write_if_possible(message: bytes) -> None:
+    """Write to stderr, past locks that other threads may have, unless no one reads it."""
+    with suppress(OSError, ValueError):
+        if select.select([], [_STDERR], [], 0)[1]:
+            os.write(_STDERR, message)

@@ -16,7 +16,7 @@ import typer
 
 from fonds.cli.children import child_commands
 from fonds.cli.output import AsJson, err, out, print_json, print_table, safe, to_json_value
-from fonds.cli.process import ended_in_time, set_up_logging, stoppable
+from fonds.cli.process import run_until_stopped, set_up_logging, stoppable
 from fonds.cli.session import find_owner
 from fonds.errors import SettingsError, UsageError
 from fonds.serving import LINK_MINUTES, is_any, is_exposed, is_loopback, require_safe
@@ -95,7 +95,9 @@ def serve(
                     for child in children:
                         child.request_stop()
 
-                asyncio.run(http.serve(app, listening, on_stop=stop_children))
+                run_until_stopped(
+                    http.serve(app, listening, on_stop=stop_children), exit_code=0
+                )
 
 
 def _child_commands(library: Library, worker: bool | None, schedule: bool) -> list[list[str]]:
@@ -219,7 +221,7 @@ def _serve_http(
     app = http.make_app(server, http.token_authenticator(library), host=host, names=names)
     with http.bind_socket(host, port) as listening:
         err.print(f"serving {http.address_of(listening, host)}; stop it with Ctrl-C", markup=False)
-        asyncio.run(http.serve(app, listening))
+        run_until_stopped(http.serve(app, listening), exit_code=0)
 
 
 def _set_up_logging(settings: Settings) -> None:
@@ -260,8 +262,7 @@ def worker(
     from fonds.uploads.worker import UploadWorker  # noqa: PLC0415 — as above
 
     with (
-        stoppable() as stop,
-        ended_in_time(stop),
+        stoppable(exit_code=0) as stop,
         context.obj.library() as library,
         library.worker_resources(stop=stop) as resources,
     ):

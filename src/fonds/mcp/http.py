@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -125,7 +124,7 @@ def address_of(listening: socket.socket, host: str) -> str:
 async def serve(
     app: ASGIApp, listening: socket.socket, *, on_stop: Callable[[], None] = lambda: None
 ) -> None:
-    """Serve until SIGTERM or Ctrl-C; then `on_stop` is called at once."""
+    """Serve until cancelled; then `on_stop` is called, and requests have two seconds to end."""
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -136,19 +135,17 @@ async def serve(
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
     server = _GracefulServer(config)
-    loop = asyncio.get_running_loop()
-
-    def stop() -> None:
+    serving = asyncio.ensure_future(server.serve(sockets=[listening]))
+    try:
+        await asyncio.shield(serving)
+    except asyncio.CancelledError:
         server.should_exit = True
         on_stop()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)
-    await server.serve(sockets=[listening])
+        await serving
 
 
 class _GracefulServer(uvicorn.Server):
-    """Stops without raising the signal again, as uvicorn would do."""
+    """Leaves signals to the command that serves."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -42,7 +42,7 @@ from fonds.sites.browser_page import (
     Tab,
     text_fields,
 )
-from fonds.sites.reader_processes import UnparsedPage
+from fonds.sites.reader_processes import UnparsedPage, typed
 
 if TYPE_CHECKING:
     from playwright import async_api as api
@@ -113,7 +113,7 @@ class Browser:
 
     async def render(self, page: UnparsedPage, *, fetch: Fetch) -> UnparsedPage:
         """The page after its scripts have finished; FetchError if they do not."""
-        text = PageText(**await page.read(text_fields))
+        text = typed(PageText, await page.read(text_fields))
         async with self._tabs:
             for _ in range(2):
                 running = await self._started()

@@ -18,6 +18,7 @@ from fonds.errors import (
     EngineError,
     FetchError,
     FondsError,
+    ItemTimeoutError,
     NotFoundError,
     RobotsForbiddenError,
     TooLargeError,
@@ -30,7 +31,7 @@ from fonds.sites.browser import Browser
 from fonds.sites.frontier import Frontier, Listed, PageVisit, Visited
 from fonds.sites.pages.urls import canonical, file_name, is_trap, looks_like_pdf
 from fonds.sites.pages.wording import organization_name, period_of
-from fonds.sites.reader_processes import PageBytes, ReaderProcesses, UnparsedPage
+from fonds.sites.reader_processes import PageBytes, ReaderProcesses, UnparsedPage, typed
 from fonds.sites.robots import Robots
 from fonds.sites.sitemaps import Sitemap, sitemap_fields
 from fonds.sites.strategy import PageMatch, PdfLink
@@ -44,7 +45,12 @@ MAX_IN_MEMORY: Final = 1 << 20
 """Bytes of a page that stays in memory until it is read; a longer one goes through a file."""
 READ_AHEAD: Final = 64
 """Pages read from the frontier in one query."""
+MAX_OVER_LIMITS: Final = 20
+"""Pages of a website that may exceed the limits of a reader process; the rest is not read."""
 _PDF: Final = b"%PDF-"
+_TOO_MANY: Final = (
+    f"not requested, since {MAX_OVER_LIMITS} pages of this website took too much time or memory"
+)
 _NESTED: Final = f"it is an index below {sitemaps.MAX_LEVELS - 1} others, which is not followed"
 _PROBLEMS: Final = (FetchError, EngineError)
 _EXPECTED: Final = (NotFoundError, RobotsForbiddenError, TooLargeError)
@@ -83,6 +89,7 @@ class Crawler:
     first_error: str = ""
     """The error of the first of them."""
     _listed: int = 0
+    _over_limits: int = 0
 
     async def listed(self, *, resumed: bool) -> AsyncIterator[list[Listed]]:
         """The PDFs of the website, each once, as its pages are visited."""
@@ -150,12 +157,15 @@ class Crawler:
     async def _visit(self, visit: PageVisit) -> _VisitedPage:
         """Visit one page; its error is recorded, and the crawl continues."""
         try:
+            if self._over_limits >= MAX_OVER_LIMITS:
+                raise ItemTimeoutError(_TOO_MANY)
             rules = await self.robots.rules(visit.url)
             rules.require(visit.url)
             async with self.slots:
                 download = await self._fetch(visit.url, rules.pace)
             return await self._read(visit, download)
         except FondsError as error:
+            self._over_limits += isinstance(error, EngineError)
             expected = isinstance(error, _EXPECTED) or not isinstance(error, _PROBLEMS)
             if not expected or visit.depth == 0:
                 self._add_problem(visit.url, error)
@@ -252,7 +262,7 @@ class Crawler:
             return Sitemap()
         try:
             content = download.file if download.data is None else download.data
-            return Sitemap.from_fields(await self.readers.read_async(sitemap_fields, content))
+            return typed(Sitemap, await self.readers.read_async(sitemap_fields, content))
         except EngineError as error:
             return Sitemap(error=f"the sitemap cannot be read: {error}")
         except WrongContentError:

@@ -46,7 +46,7 @@ from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
 from fonds.sites.pages.listing import step
 from fonds.sites.pages.page import WebPage, single_line
 from fonds.sites.pages.selectors import check
-from fonds.sites.reader_processes import UnparsedPage
+from fonds.sites.reader_processes import UnparsedPage, typed
 from fonds.sites.strategy import PageMatch, match_page
 
 _SKIPPED: Final = frozenset(
@@ -211,9 +211,7 @@ class ModelAdvisor:
             for _ in range(MAX_ATTEMPTS):
                 reply = await self._request(transport, messages)
                 try:
-                    return ScrapingStrategy.model_validate(
-                        await page.read(tested_fields, reply, website)
-                    )
+                    return typed(ScrapingStrategy, await page.read(tested_fields, reply, website))
                 except (UsageError, EngineError) as error:
                     fault = str(error)[:_MAX_QUOTED]
                 messages += [

@@ -9,29 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
-from fonds.engine.local import LocalEngine
-from fonds.errors import EngineError
-from fonds.sites.pages.page import WebPage, read_page
+from pydantic import TypeAdapter, ValidationError
 
-SECONDS: Final = 30.0
-"""For each item, in which a page of the largest size is read four times over."""
+from fonds.engine.local import LocalEngine
+from fonds.errors import EngineError, ItemFailedError
+from fonds.sites.pages.page import WebPage, read_page
+from fonds.sites.recycling import HAS_GROWN
+
+SECONDS: Final = 60.0
+"""For each item; a page of 50,000 links needs up to a third of it."""
 MEMORY_MIB: Final = 1024
 """For each item; a page of the largest size takes up to half of it."""
-MODULES: Final = (
-    "fonds.sites.strategy_manager",
-    "fonds.sites.pdf_opener",
-    "fonds.sites.sitemaps",
-)
-"""Modules that a process loads before its first item."""
-
-_MAX_KEPT_KIB: Final = 192 * 1024
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -46,8 +40,7 @@ class ReaderProcesses:
             workers=1,
             memory_mib=MEMORY_MIB,
             seconds=SECONDS,
-            preload=MODULES,
-            should_recycle=f"{__name__}:{has_grown.__name__}",
+            should_recycle=HAS_GROWN,
         )
         self._threads = ThreadPoolExecutor(count, "fonds-readers")
 
@@ -73,11 +66,6 @@ class ReaderProcesses:
         """End the processes."""
         self._engine.close()
         self._threads.shutdown(cancel_futures=True)
-
-
-def has_grown() -> bool:
-    """Whether this process is to be replaced, since a large page has left its memory behind."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > _MAX_KEPT_KIB
 
 
 def _processors() -> int:
@@ -126,6 +114,24 @@ class UnparsedPage:
         except EngineError as error:
             raise type(error)(f"{self.url} cannot be read as a page: {error}") from error
         return result
+
+
+def typed(kind: type[T], data: Any) -> T:
+    """The value of which a reader process returned the fields; EngineError if they are wrong."""
+    try:
+        value: T = _adapter(kind).validate_python(data)
+    except ValidationError as error:
+        message = f"what a reader process returned is not a {kind.__name__}: {error}"
+        raise ItemFailedError(message) from error
+    return value
+
+
+_adapters: Final[dict[type[Any], TypeAdapter[Any]]] = {}
+
+
+def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+    """The validator of a class, which takes longer to make than to use."""
+    return _adapters.setdefault(kind, _adapters.get(kind) or TypeAdapter(kind))
 
 
 def read_bytes(work: tuple[Callable[..., T], PageBytes, tuple[Any, ...], dict[str, Any]]) -> T:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -34,11 +33,6 @@ class Sitemap:
     """Further sitemaps, if it is an index."""
     error: str = ""
     """The limit at which reading ended; the addresses before it are there."""
-
-    @classmethod
-    def from_fields(cls, fields: Mapping[str, Any]) -> Sitemap:
-        """The sitemap of which a reader process returned the fields."""
-        return cls(tuple(fields["pages"]), tuple(fields["sitemaps"]), fields["error"])
 
 
 def sitemap_fields(content: bytes | Path) -> dict[str, Any]:

@@ -66,17 +66,6 @@ class PageMatch:
     listed: int = 0
     """Links of the page that look like a list of PDFs, whether the strategy matched them or not."""
 
-    @classmethod
-    def from_fields(cls, fields: Mapping[str, Any]) -> PageMatch:
-        """The match of which a reader process returned the fields."""
-        return cls(
-            pdfs=tuple(PdfLink(**pdf) for pdf in fields["pdfs"]),
-            next_pages=tuple(fields["next_pages"]),
-            further=tuple((url, text) for url, text in fields["further"]),
-            score=fields["score"],
-            listed=fields["listed"],
-        )
-
     @property
     def is_conclusive(self) -> bool:
         """Whether the page says something about the strategy: an index of years does not."""
@@ -284,11 +273,12 @@ def validated(strategy: ScrapingStrategy, page: WebPage) -> StrategyHealth:
 def validated_fields(
     page: WebPage, strategy: ScrapingStrategy, trail: tuple[str, ...]
 ) -> dict[str, Any]:
-    """As `validated`, for a reader process: the health, and the match unless it has failed."""
+    """As `validated`, for a reader process: the fields of health and match, unless it failed."""
     health = validated(strategy, page)
     if health.state is StrategyState.FAILED:
-        return {"health": health.to_json(), "match": None}
-    return {"health": health.to_json(), "match": match_fields(page, strategy, trail)}
+        return {"health": None, "match": None}
+    health_fields = json.loads(health.to_json())
+    return {"health": health_fields, "match": match_fields(page, strategy, trail)}
 
 
 def combined(old: ScrapingStrategy, new: ScrapingStrategy) -> ScrapingStrategy:

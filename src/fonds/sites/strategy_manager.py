@@ -10,7 +10,7 @@ from fonds.seams import Clock
 from fonds.settings import Settings
 from fonds.sites.llm_advisor import ModelAdvisor
 from fonds.sites.models import ScrapingStrategy, StrategyState, WebsiteConfiguration
-from fonds.sites.reader_processes import UnparsedPage
+from fonds.sites.reader_processes import UnparsedPage, typed
 from fonds.sites.strategy import (
     MIN_CONFIDENCE,
     Advisor,
@@ -116,10 +116,10 @@ class StrategyManager:
                 fields = await page.read(validated_fields, self._merged(proposed), trail)
             except FondsError:  # the next advisor may succeed
                 continue
-            health = StrategyHealth.from_json(fields["health"])
-            if health.state is StrategyState.FAILED:
+            if fields["health"] is None:
                 continue
-            match = PageMatch.from_fields(fields["match"])
+            health = typed(StrategyHealth, fields["health"])
+            match = typed(PageMatch, fields["match"])
             is_better = previous is None or match.score > previous.score
             if is_better or (self._is_unsure and previous and match.score == previous.score):
                 self._health, self.advisor = health, advisor.name
@@ -148,7 +148,7 @@ class StrategyManager:
 async def _match(
     page: UnparsedPage, strategy: ScrapingStrategy, trail: tuple[str, ...]
 ) -> PageMatch:
-    return PageMatch.from_fields(await page.read(match_fields, strategy, trail))
+    return typed(PageMatch, await page.read(match_fields, strategy, trail))
 
 
 def advisors_of(settings: Settings) -> tuple[Advisor, ...]:

@@ -12,7 +12,7 @@ from fonds.sites.pages.listing import Group, PdfList, classes, common_step
 from fonds.sites.pages.metadata import Metadata
 from fonds.sites.pages.page import Link, WebPage
 from fonds.sites.pages.pagination import pagination
-from fonds.sites.reader_processes import UnparsedPage
+from fonds.sites.reader_processes import UnparsedPage, typed
 
 _MAX_SELECTORS: Final = 8
 _ANY_PDF: Final = 'a[href*=".pdf" i]'
@@ -28,7 +28,7 @@ class StructureAdvisor:
 
     async def advise(self, website: WebsiteConfiguration, page: UnparsedPage) -> ScrapingStrategy:
         """A strategy for a page; its confidence is below 0.3 where the page lists nothing."""
-        return ScrapingStrategy.model_validate(await page.read(proposed_fields, website))
+        return typed(ScrapingStrategy, await page.read(proposed_fields, website))
 
 
 def proposed_fields(page: WebPage, website: WebsiteConfiguration) -> dict[str, Any]:
