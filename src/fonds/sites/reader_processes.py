@@ -32,14 +32,14 @@ T = TypeVar("T")
 
 
 class ReaderProcesses:
-    """Processes that read what a website sends, as many as there are processors."""
+    """Processes that read what a website sends, no more than there are processors."""
 
-    def __init__(self, workers: int | None = None) -> None:
-        count = min(workers or _processors(), _processors())
+    def __init__(self, workers: int, *, seconds: float = SECONDS) -> None:
+        count = min(workers, os.cpu_count() or 1)
         self._engine = LocalEngine(
             workers=1,
             memory_mib=MEMORY_MIB,
-            seconds=SECONDS,
+            seconds=seconds,
             should_recycle=HAS_GROWN,
         )
         self._threads = ThreadPoolExecutor(count, "fonds-readers")
@@ -66,10 +66,6 @@ class ReaderProcesses:
         """End the processes."""
         self._engine.close()
         self._threads.shutdown(cancel_futures=True)
-
-
-def _processors() -> int:
-    return os.cpu_count() or 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -40,7 +40,7 @@ GOOD: dict[str, Any] = {
 }
 
 
-READERS = ReaderProcesses(1)
+READERS = ReaderProcesses(1, seconds=3)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -149,6 +149,15 @@ def test_a_wrong_answer_is_told_and_asked_for_again(wrong: Any, complaint: str) 
         assert advice(url).pdf_link_selectors == ["td a"]
     assert complaint in state.asked[1]["messages"][-1]["content"]
     assert state.asked[1]["messages"][-2]["role"] == "assistant"
+
+
+def test_an_xpath_that_takes_too_long_on_the_page_is_told_and_asked_for_again() -> None:
+    far_axes = "//*[count(preceding::*/preceding::*) > 3]"
+    slow = GOOD | {"strategy_type": "xpath", "pdf_link_selectors": [far_axes]}
+    with endpoint(slow, GOOD) as (url, state):
+        asked = ModelAdvisor(url, KEY, "m").advise(SITE, page(rows=1500))
+        assert asyncio.run(asked).pdf_link_selectors == ["td a"]
+    assert "longer than 3 s" in state.asked[1]["messages"][-1]["content"]
 
 
 def test_asking_again_comes_to_an_end() -> None:

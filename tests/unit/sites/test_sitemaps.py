@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fonds.errors import WrongContentError
-from fonds.sites.sitemaps import MAX_ADDRESSES, read_sitemap
+from fonds.sites.sitemaps import MAX_ADDRESSES, MAX_SIZE, read_sitemap
 
 SPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
@@ -59,7 +61,36 @@ def test_one_that_breaks_off_gives_what_came_before() -> None:
 
 def test_no_more_is_read_than_a_sitemap_may_hold() -> None:
     data = urlset(*(f"https://x.org/{number}" for number in range(MAX_ADDRESSES + 10)))
-    assert len(read_sitemap(data).pages) == MAX_ADDRESSES
+    sitemap = read_sitemap(data)
+    assert len(sitemap.pages) == MAX_ADDRESSES
+    assert sitemap.error == "it lists more than 50,000 addresses, and was read up to there"
+    text = b"".join(b"https://x.org/%d\n" % number for number in range(MAX_ADDRESSES + 1))
+    assert read_sitemap(text).error == sitemap.error
+    assert read_sitemap(text[: text.rindex(b"https")]).error == ""
+
+
+def test_one_that_expands_beyond_the_limit_is_read_up_to_there_and_no_further(
+    tmp_path: Path,
+) -> None:
+    bomb = tmp_path / "sitemap.xml.gz"
+    with gzip.open(bomb, "wb", 1) as file:
+        file.write(urlset("https://x.org/a").removesuffix(b"</urlset>"))
+        for _ in range(200):
+            file.write(b" " * 1_000_000)
+    tracemalloc.start()
+    sitemap = read_sitemap(bomb)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert sitemap.pages == ("https://x.org/a",)
+    assert "more than 50 MiB decompressed" in sitemap.error
+    assert peak < 4 * MAX_SIZE
+
+
+def test_elements_that_are_nested_too_deeply_end_it_with_an_error() -> None:
+    data = urlset("https://x.org/a").replace(b"</urlset>", b"<x>" * 100_000)
+    sitemap = read_sitemap(data)
+    assert sitemap.pages == ("https://x.org/a",)
+    assert "nested too deeply" in sitemap.error
 
 
 @pytest.mark.parametrize("entity", ['SYSTEM "file:///etc/hostname"', '"secret"'])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.support import servers
 
-from fonds.errors import FetchError, SettingsError
+from fonds.errors import FetchError, ItemTimeoutError, SettingsError
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.sites.models import (
@@ -20,14 +20,20 @@ from fonds.sites.models import (
     WebsiteConfiguration,
 )
 from fonds.sites.reader_processes import PageBytes, ReaderProcesses, UnparsedPage
-from fonds.sites.strategy_manager import MAX_PROPOSALS, StrategyManager, advisors_of
+from fonds.sites.strategy import StrategyHealth
+from fonds.sites.strategy_manager import (
+    MAX_PROPOSALS,
+    MAX_SLOW_PAGES,
+    StrategyManager,
+    advisors_of,
+)
 from fonds.sites.structure_advisor import StructureAdvisor
 from fonds.sites.website import read_health, save_website, write_health
 from fonds.stores.database import Database, open_database
 
 OFFICE = WebsiteConfiguration(id="office", name="Office", base_url="https://office.example/")
 CLOCK = Seams().clock
-READERS = ReaderProcesses(1)
+READERS = ReaderProcesses(1, seconds=2)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -66,6 +72,9 @@ class Advising:
             pdf_link_selectors=self._selectors,
             confidence=0.9,
         )
+
+
+FAR_AXES = "//*[count(preceding::*/preceding::*) > 3]"
 
 
 def unparsed(html: str, url: str) -> UnparsedPage:
@@ -159,6 +168,34 @@ def test_advisors_are_not_asked_without_end(database: Database) -> None:
     for number in range(2 * MAX_PROPOSALS):
         found(using, page(f"{number}", f"kind{number}"))
     assert wrong.asked == MAX_PROPOSALS
+
+
+@pytest.mark.long
+def test_a_strategy_that_takes_too_long_on_pages_is_replaced_and_they_are_read_all_the_same(
+    database: Database,
+) -> None:
+    slow = ScrapingStrategy(
+        website_id=OFFICE.id,
+        strategy_type=StrategyType.XPATH,
+        pdf_link_selectors=[FAR_AXES],
+        confidence=0.9,
+    )
+    write_health(database, OFFICE.id, StrategyHealth(strategy=slow), CLOCK)
+    using = tactics(database, StructureAdvisor())
+    for number in range(MAX_SLOW_PAGES):
+        assert using.strategy == slow
+        assert found(using, page(f"{number}", count=1500)) == 1500
+    assert using.strategy != slow
+    assert found(using, page("next")) == 6
+
+
+def test_a_page_that_takes_too_long_whatever_reads_it_is_an_error(database: Database) -> None:
+    using = tactics(database, StructureAdvisor())
+    assert found(using, page("2024")) == 6
+    attributes = " ".join(f"a{number}" for number in range(100_000))
+    with pytest.raises(ItemTimeoutError, match="cannot be read as a page"):
+        found(using, unparsed(f"<html><p {attributes}>", "https://office.example/hostile"))
+    assert found(using, page("2025")) == 6
 
 
 def test_a_strategy_of_another_address_is_forgotten(database: Database) -> None:
