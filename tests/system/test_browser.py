@@ -20,6 +20,7 @@ import pytest
 from tests.support.upstreams.misbehaving import MisbehavingServer, Request, Response
 from tests.support.upstreams.redirecting_loop import RedirectingLoop
 
+from fonds.engine.readers import ReaderPool
 from fonds.errors import (
     BudgetSpentError,
     FetchError,
@@ -34,8 +35,8 @@ from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.sites.browser import Browser, find_program
 from fonds.sites.browser_page import Fetch, PageLimits
+from fonds.sites.page_reading import PageBytes, UnparsedPage
 from fonds.sites.pages.page import WebPage
-from fonds.sites.reader_processes import PageBytes, ReaderProcesses, UnparsedPage
 from fonds.sites.robots import Robots
 
 HOME: Final = "http://www.example.org"
@@ -60,7 +61,7 @@ class Desk:
         transport = HttpTransport(allow_private=False, look_up=names)
         self.fetcher = Fetcher(settings, seams=Seams(), folder=folder, transport=transport)
         self.upstream, self.browser = upstream, browser
-        self._readers = ReaderProcesses(1)
+        self._readers = ReaderPool(workers=1)
         self._loop = RedirectingLoop(upstream.port)
         self._runner = asyncio.Runner(loop_factory=lambda: self._loop)
 

@@ -95,9 +95,7 @@ def serve(
                     for child in children:
                         child.request_stop()
 
-                run_until_stopped(
-                    http.serve(app, listening, on_stop=stop_children), exit_code=0
-                )
+                run_until_stopped(http.serve(app, listening, on_stop=stop_children), exit_code=0)
 
 
 def _child_commands(library: Library, worker: bool | None, schedule: bool) -> list[list[str]]:

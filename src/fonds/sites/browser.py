@@ -42,7 +42,7 @@ from fonds.sites.browser_page import (
     Tab,
     text_fields,
 )
-from fonds.sites.reader_processes import UnparsedPage, typed
+from fonds.sites.page_reading import UnparsedPage, typed
 
 if TYPE_CHECKING:
     from playwright import async_api as api

@@ -22,9 +22,9 @@ from fonds.errors import (
     TooLargeError,
 )
 from fonds.fetch.client import Download
+from fonds.sites.page_reading import PageBytes
 from fonds.sites.pages.page import WebPage
 from fonds.sites.pages.urls import canonical
-from fonds.sites.reader_processes import PageBytes
 
 if TYPE_CHECKING:
     from playwright import async_api as api

@@ -14,6 +14,7 @@ from typing import Final
 from urllib.parse import urljoin, urlsplit
 
 from fonds.context import Context
+from fonds.engine.readers import ReaderPool
 from fonds.errors import (
     EngineError,
     FetchError,
@@ -29,9 +30,9 @@ from fonds.fetch.rates import Pace
 from fonds.sites import sitemaps
 from fonds.sites.browser import Browser
 from fonds.sites.frontier import Frontier, Listed, PageVisit, Visited
+from fonds.sites.page_reading import PageBytes, UnparsedPage, typed
 from fonds.sites.pages.urls import canonical, file_name, is_trap, looks_like_pdf
 from fonds.sites.pages.wording import organization_name, period_of
-from fonds.sites.reader_processes import PageBytes, ReaderProcesses, UnparsedPage, typed
 from fonds.sites.robots import Robots
 from fonds.sites.sitemaps import Sitemap, sitemap_fields
 from fonds.sites.strategy import PageMatch, PdfLink
@@ -77,7 +78,7 @@ class Crawler:
     context: Context
     frontier: Frontier
     strategies: StrategyManager
-    readers: ReaderProcesses
+    readers: ReaderPool
     robots: Robots
     slots: asyncio.Semaphore
     parallelism: int
@@ -262,7 +263,7 @@ class Crawler:
             return Sitemap()
         try:
             content = download.file if download.data is None else download.data
-            return typed(Sitemap, await self.readers.read_async(sitemap_fields, content))
+            return typed(Sitemap, await self.readers.read(sitemap_fields, content))
         except EngineError as error:
             return Sitemap(error=f"the sitemap cannot be read: {error}")
         except WrongContentError:
@@ -271,7 +272,7 @@ class Crawler:
             download.discard()
 
 
-def unparsed_page(download: Download, readers: ReaderProcesses) -> UnparsedPage:
+def unparsed_page(download: Download, readers: ReaderPool) -> UnparsedPage:
     """A page that was fetched."""
     url = canonical(download.address) or download.url
     content = download.file if download.data is None else download.data

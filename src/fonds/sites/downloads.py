@@ -12,6 +12,7 @@ from typing import Final
 from uuid import NAMESPACE_URL, uuid5
 
 from fonds.context import Context
+from fonds.engine.readers import ReaderPool
 from fonds.errors import RobotsForbiddenError
 from fonds.fetch.archive import DownloadResult, FileRecord
 from fonds.fetch.client import Download
@@ -23,7 +24,6 @@ from fonds.sites.filenames import filename, original_name, slug
 from fonds.sites.models import METADATA_VERSION, CrawlError, DownloadedPDF, PdfState
 from fonds.sites.output import Output
 from fonds.sites.pdf_opener import check_pdf
-from fonds.sites.reader_processes import ReaderProcesses
 from fonds.sites.robots import FORBIDDEN
 from fonds.sites.website import Website
 from fonds.stores.blobs import Data
@@ -62,7 +62,7 @@ class PdfDownloader:
     context: Context
     output: Output
     state: CrawlState
-    readers: ReaderProcesses
+    readers: ReaderPool
     dedupe: bool = False
     resumed: bool = False
 

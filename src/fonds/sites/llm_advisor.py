@@ -43,10 +43,10 @@ from fonds.fetch.transport import (
 )
 from fonds.seams import spend
 from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
+from fonds.sites.page_reading import UnparsedPage, typed
 from fonds.sites.pages.listing import step
 from fonds.sites.pages.page import WebPage, single_line
 from fonds.sites.pages.selectors import check
-from fonds.sites.reader_processes import UnparsedPage, typed
 from fonds.sites.strategy import PageMatch, match_page
 
 _SKIPPED: Final = frozenset(

@@ -5,17 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+from fonds.engine.readers import ReaderPool
 from fonds.errors import EngineError, StoreError, WrongContentError
-from fonds.sites.reader_processes import ReaderProcesses
 
 _HEAD_SIZE: Final = 1024
 
 
-def check_pdf(file: bytes | Path, readers: ReaderProcesses) -> None:
+def check_pdf(file: bytes | Path, readers: ReaderPool) -> None:
     """Raise WrongContentError unless this is a PDF that opens, with or without a password."""
     _require_pdf_header(file[:_HEAD_SIZE] if isinstance(file, bytes) else _head(file))
     try:
-        reason = readers.read(open_pdf, file)
+        reason = readers.read_now(open_pdf, file)
     except EngineError as error:
         reason = error
     if reason:

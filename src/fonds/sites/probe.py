@@ -16,8 +16,8 @@ from fonds.seams import Seams
 from fonds.sites.browser import open_browser
 from fonds.sites.crawler import MAX_PAGE_SIZE, unparsed_page
 from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
+from fonds.sites.page_reading import open_site_readers
 from fonds.sites.pages.page import WebPage
-from fonds.sites.reader_processes import ReaderProcesses
 from fonds.sites.robots import Robots, agent_of
 from fonds.sites.session import CrawlSession, CrawlWatch, Plan
 from fonds.sites.strategy import Advisor, PageMatch
@@ -69,7 +69,7 @@ async def probe(
             open_browser(context.settings, enabled=browser) as chromium,
             _scratch(context) as scratch,
         ):
-            with ReaderProcesses(workers=1) as readers:
+            with open_site_readers(1, context.settings) as readers:
                 page = unparsed_page(download, readers)
                 if chromium is not None:
                     page = await chromium.render(page, fetch=fetch)
@@ -96,7 +96,7 @@ async def open_dry_run(
 ) -> AsyncIterator[CrawlSession]:
     """A crawl that visits pages and fetches no PDF; nothing of it is stored."""
     async with _scratch(context) as scratch:
-        with ReaderProcesses(plan.limits.parallelism) as readers:
+        with open_site_readers(plan.limits.parallelism, context.settings) as readers:
             session = CrawlSession(id=uuid4(), plan=plan, context=scratch, readers=readers)
             session.watch = watch or session.watch
             async with open_browser(context.settings, enabled=plan.browser) as session.browser:

@@ -18,6 +18,7 @@ from typing import Final
 from uuid import UUID, uuid4
 
 from fonds.context import Context
+from fonds.engine.readers import ReaderPool
 from fonds.errors import FetchError, FondsError, UsageError, WrongContentError
 from fonds.fetch.archive import DownloadResult, FileRecord
 from fonds.model import Discovery, FetchTask, ParsedRecord, Part, Raw, SourceState
@@ -39,7 +40,7 @@ from fonds.sites.models import (
     WebsiteConfiguration,
 )
 from fonds.sites.output import Output, open_output
-from fonds.sites.reader_processes import ReaderProcesses
+from fonds.sites.page_reading import open_site_readers
 from fonds.sites.robots import FORBIDDEN, Robots, agent_of
 from fonds.sites.strategy import Advisor
 from fonds.sites.strategy_manager import StrategyManager, advisors_of
@@ -138,7 +139,7 @@ class CrawlSession:
     id: UUID
     plan: Plan
     context: Context
-    readers: ReaderProcesses
+    readers: ReaderPool
     downloader: PdfDownloader | None = None
     """None: pages are visited, and no PDF is fetched."""
     browser: Browser | None = None
@@ -356,7 +357,7 @@ async def open_session(
     output = open_output(plan.output, seams=context.seams)
     output = output.part(plan.part.name) if plan.part else output
     state = await asyncio.to_thread(_open_state, plan, output, context)
-    readers = ReaderProcesses(plan.limits.parallelism)
+    readers = open_site_readers(plan.limits.parallelism, context.settings)
     try:
         for configuration in plan.websites:
             await asyncio.to_thread(

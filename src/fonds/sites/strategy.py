@@ -16,6 +16,7 @@ from fonds.sites.models import (
     StrategyType,
     WebsiteConfiguration,
 )
+from fonds.sites.page_reading import UnparsedPage
 from fonds.sites.pages import selectors as patterns
 from fonds.sites.pages.listing import PdfList, distinct, is_pdf_link
 from fonds.sites.pages.metadata import Metadata
@@ -23,7 +24,6 @@ from fonds.sites.pages.page import Link, WebPage, absolute, by_element
 from fonds.sites.pages.pagination import further, list_pages
 from fonds.sites.pages.selectors import check, elements
 from fonds.sites.pages.wording import is_unwanted
-from fonds.sites.reader_processes import UnparsedPage
 
 SCORED_PAGES: Final = 8
 """The last pages whose scores are stored with a strategy."""

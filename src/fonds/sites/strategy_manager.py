@@ -10,7 +10,7 @@ from fonds.seams import Clock
 from fonds.settings import Settings
 from fonds.sites.llm_advisor import ModelAdvisor
 from fonds.sites.models import ScrapingStrategy, StrategyState, WebsiteConfiguration
-from fonds.sites.reader_processes import UnparsedPage, typed
+from fonds.sites.page_reading import UnparsedPage, typed
 from fonds.sites.strategy import (
     MIN_CONFIDENCE,
     Advisor,

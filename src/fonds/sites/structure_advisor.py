@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from fonds.sites.models import ScrapingStrategy, StrategyType, WebsiteConfiguration
+from fonds.sites.page_reading import UnparsedPage, typed
 from fonds.sites.pages.css import css
 from fonds.sites.pages.listing import Group, PdfList, classes, common_step
 from fonds.sites.pages.metadata import Metadata
 from fonds.sites.pages.page import Link, WebPage
 from fonds.sites.pages.pagination import pagination
-from fonds.sites.reader_processes import UnparsedPage, typed
 
 _MAX_SELECTORS: Final = 8
 _ANY_PDF: Final = 'a[href*=".pdf" i]'

@@ -73,10 +73,7 @@ def ended(call: str, signals: Sequence[signal.Signals], seconds: float) -> tuple
 
 @pytest.mark.parametrize("number", BOTH)
 def test_work_that_ends_when_it_is_stopped_ends_by_itself(number: signal.Signals) -> None:
-    assert ended("event(FOREVER, False)".replace("FOREVER", "600"), [number], FOREVER) == (
-        0,
-        "ended\n",
-    )
+    assert ended("event(600, False)", [number], FOREVER) == (0, "ended\n")
     code, out = ended("process.run_until_stopped(cancelled())", [number], FOREVER)
     assert (code, out) == (1, "cancelled\n")
 

@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
+from tests.support.page_readers import hasty_readers
 from tests.support.upstreams.loopback import LoopbackServer
 
 from fonds.chunk.tokens import count
@@ -25,7 +26,7 @@ from fonds.errors import (
 )
 from fonds.sites.llm_advisor import MAX_ATTEMPTS, ModelAdvisor, outline, schema
 from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
-from fonds.sites.reader_processes import PageBytes, ReaderProcesses, UnparsedPage
+from fonds.sites.page_reading import PageBytes, UnparsedPage
 from fonds.sites.strategy import match_page
 
 SITE = WebsiteConfiguration(id="e", name="Commission", base_url="https://e.gov/")
@@ -40,7 +41,7 @@ GOOD: dict[str, Any] = {
 }
 
 
-READERS = ReaderProcesses(1, seconds=3)
+READERS = hasty_readers()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -157,7 +158,7 @@ def test_an_xpath_that_takes_too_long_on_the_page_is_told_and_asked_for_again() 
     with endpoint(slow, GOOD) as (url, state):
         asked = ModelAdvisor(url, KEY, "m").advise(SITE, page(rows=1500))
         assert asyncio.run(asked).pdf_link_selectors == ["td a"]
-    assert "longer than 3 s" in state.asked[1]["messages"][-1]["content"]
+    assert "longer than 2 s" in state.asked[1]["messages"][-1]["content"]
 
 
 def test_asking_again_comes_to_an_end() -> None:

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from tests.zoo import pdf
 
+from fonds.engine.readers import ReaderPool
 from fonds.errors import WrongContentError
 from fonds.sites import pdf_opener
 from fonds.sites.pdf_opener import check_pdf
-from fonds.sites.reader_processes import ReaderProcesses
 
 
 @pytest.fixture(scope="module")
-def readers() -> Iterator[ReaderProcesses]:
-    with ReaderProcesses(1) as made:
+def readers() -> Iterator[ReaderPool]:
+    with ReaderPool(workers=1) as made:
         yield made
 
 
@@ -26,11 +26,11 @@ def file(folder: Path, data: bytes) -> Path:
     return path
 
 
-def test_a_pdf_opens(readers: ReaderProcesses, tmp_path: Path) -> None:
+def test_a_pdf_opens(readers: ReaderPool, tmp_path: Path) -> None:
     check_pdf(file(tmp_path, pdf("A report")), readers)
 
 
-def test_a_pdf_may_begin_a_little_late(readers: ReaderProcesses, tmp_path: Path) -> None:
+def test_a_pdf_may_begin_a_little_late(readers: ReaderPool, tmp_path: Path) -> None:
     check_pdf(file(tmp_path, b"\r\n\r\n" + pdf("A report")), readers)
 
 
@@ -44,14 +44,14 @@ def test_a_pdf_may_begin_a_little_late(readers: ReaderProcesses, tmp_path: Path)
     ],
 )
 def test_what_is_no_pdf_is_refused_by_name(
-    readers: ReaderProcesses, tmp_path: Path, data: bytes, told: str
+    readers: ReaderPool, tmp_path: Path, data: bytes, told: str
 ) -> None:
     with pytest.raises(WrongContentError, match=told):
         check_pdf(file(tmp_path, data), readers)
 
 
 def test_a_file_that_kills_its_reader_takes_nothing_with_it(
-    readers: ReaderProcesses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    readers: ReaderPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pdf_opener, "open_pdf", _deadly)
     with pytest.raises(WrongContentError, match="the worker ended"):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.support import servers
+from tests.support.page_readers import hasty_readers
 
 from fonds.errors import FetchError, ItemTimeoutError, SettingsError
 from fonds.seams import Seams
@@ -19,7 +20,7 @@ from fonds.sites.models import (
     StrategyType,
     WebsiteConfiguration,
 )
-from fonds.sites.reader_processes import PageBytes, ReaderProcesses, UnparsedPage
+from fonds.sites.page_reading import PageBytes, UnparsedPage
 from fonds.sites.strategy import StrategyHealth
 from fonds.sites.strategy_manager import (
     MAX_PROPOSALS,
@@ -33,7 +34,7 @@ from fonds.stores.database import Database, open_database
 
 OFFICE = WebsiteConfiguration(id="office", name="Office", base_url="https://office.example/")
 CLOCK = Seams().clock
-READERS = ReaderProcesses(1, seconds=2)
+READERS = hasty_readers()
 
 
 @pytest.fixture(scope="module", autouse=True)

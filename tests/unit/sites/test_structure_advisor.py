@@ -6,9 +6,10 @@ import asyncio
 
 import pytest
 
+from fonds.engine.readers import ReaderPool
 from fonds.sites.models import StrategyState, StrategyType, WebsiteConfiguration
+from fonds.sites.page_reading import PageBytes, UnparsedPage
 from fonds.sites.pages.page import WebPage, read_page
-from fonds.sites.reader_processes import PageBytes, ReaderProcesses, UnparsedPage
 from fonds.sites.strategy import match_page, validated
 from fonds.sites.structure_advisor import StructureAdvisor, propose
 
@@ -126,7 +127,7 @@ def test_the_strategy_of_one_page_reads_the_next(kind: str) -> None:
 def test_the_advisor_says_the_same_to_those_who_wait() -> None:
     markup = page(LISTS["clicks"])
     source = PageBytes(url=markup.url, content=markup.text.encode())
-    with ReaderProcesses(1) as readers:
+    with ReaderPool(workers=1) as readers:
         advice = asyncio.run(StructureAdvisor().advise(SITE, UnparsedPage(source, readers)))
     assert advice == propose(SITE, markup)
 

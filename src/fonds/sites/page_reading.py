@@ -1,24 +1,23 @@
-"""The reader processes of a crawl: what a website sends is parsed in them, and nowhere else.
+"""Pages that reader processes parse: the process of a crawl parses nothing that a website sends.
 
 A page, a sitemap, a PDF, or the selector of a model may be made to take hours, all memory, or the
-process that reads it. So each is read in a process with limits of time and memory, which is ended
-without regard to what it does; the crawl records an error and continues.
+process that reads it. Each is read within limits of time and memory; beyond them the crawl records
+an error and continues.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from fonds.engine.local import LocalEngine
+from fonds.engine.readers import ReaderPool
 from fonds.errors import EngineError, ItemFailedError
+from fonds.settings import Settings
 from fonds.sites.pages.page import WebPage, read_page
 from fonds.sites.recycling import HAS_GROWN
 
@@ -31,41 +30,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class ReaderProcesses:
-    """Processes that read what a website sends, no more than there are processors."""
-
-    def __init__(self, workers: int, *, seconds: float = SECONDS) -> None:
-        count = min(workers, os.cpu_count() or 1)
-        self._engine = LocalEngine(
-            workers=1,
-            memory_mib=MEMORY_MIB,
-            seconds=seconds,
-            should_recycle=HAS_GROWN,
-        )
-        self._threads = ThreadPoolExecutor(count, "fonds-readers")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def read(self, function: Callable[[Any], Any], item: Any) -> Any:
-        """What a function returns for an item; its error, or EngineError beyond the limits."""
-        return self._threads.submit(self._read, function, item).result()
-
-    async def read_async(self, function: Callable[[Any], Any], item: Any) -> Any:
-        """As `read`, while other tasks continue."""
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, self._read, function, item)
-
-    def _read(self, function: Callable[[Any], Any], item: Any) -> Any:
-        return next(iter(self._engine.run(function, [item]))).unwrap()
-
-    def close(self) -> None:
-        """End the processes."""
-        self._engine.close()
-        self._threads.shutdown(cancel_futures=True)
+def open_site_readers(workers: int, settings: Settings) -> ReaderPool:
+    """Processes that read what websites send, no more than there are processors."""
+    return ReaderPool(
+        workers=min(workers, os.cpu_count() or 1),
+        seconds=min(SECONDS, settings.read_seconds),
+        memory_mib=min(MEMORY_MIB, settings.read_memory_mib),
+        should_recycle=HAS_GROWN,
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,7 +64,7 @@ class UnparsedPage:
     """A page that functions read in reader processes."""
 
     source: PageBytes
-    readers: ReaderProcesses
+    readers: ReaderPool
 
     @property
     def url(self) -> str:
@@ -104,9 +76,7 @@ class UnparsedPage:
     ) -> T:
         """What a function of a module returns for the page: data as in JSON."""
         try:
-            result: T = await self.readers.read_async(
-                read_bytes, (function, self.source, args, kwargs)
-            )
+            result: T = await self.readers.read(read_bytes, (function, self.source, args, kwargs))
         except EngineError as error:
             raise type(error)(f"{self.url} cannot be read as a page: {error}") from error
         return result
