@@ -85,7 +85,7 @@ def _read_xml(text: bytes) -> Sitemap:
             into.append(element.text or "")
             element.clear()
     except etree.XMLSyntaxError as error:
-        if not pages and not sitemaps:
+        if not pages and not sitemaps and len(text) < MAX_SIZE:
             raise WrongContentError(f"This is not a sitemap: {error}") from error
         if "depth" in str(error):
             message = f"its elements are nested too deeply, and it was read up to there: {error}"
