@@ -20,7 +20,7 @@ from tests.zoo import Truth, Zoo, ZooSite, serve
 from tests.zoo.site import Answer, Ask
 
 from fonds.errors import TooLargeError
-from fonds.library import Library, open_library
+from fonds.library import Library
 from fonds.sites import sitemaps
 from fonds.sites.probe import probe
 from fonds.sites.structure_advisor import StructureAdvisor
@@ -90,7 +90,7 @@ def test_a_crawl_that_reads_a_page_of_200000_attributes_ends_when_it_is_stopped(
         wait_until(lambda: not any(map(is_alive, readers)))
         resumed = [*command, "--resume"]
         assert subprocess.run(resumed, cwd=tmp_path, env=variables, check=False).returncode == 3
-        with open_library(tmp_path / "library", **HASTY) as library:
+        with crawler(tmp_path) as library:
             _check_all_but_one(library, zoo)
     assert told(tmp_path / "output").total_pdfs_downloaded == PDFS
 

@@ -129,10 +129,10 @@ def _calling_on_signal(
 
     The process ends as if it was killed: what is not finished by then is done by the next run.
     """
-    reading, writing = socket.socketpair()
-    writing.setblocking(False)
-    watch = _SignalWatch(reading, stop, seconds, exit_code)
-    previous_descriptor = signal.set_wakeup_fd(writing.fileno(), warn_on_full_buffer=False)
+    receiver, sender = socket.socketpair()
+    sender.setblocking(False)
+    watch = _SignalWatch(receiver, stop, seconds, exit_code)
+    previous_descriptor = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
     previous = {number: signal.signal(number, _leave_to_watch) for number in _SIGNALS}
     watch.thread.start()
     try:
@@ -140,16 +140,16 @@ def _calling_on_signal(
     finally:
         if watch.is_stopping and seconds is not None:
             # The library is still to be closed, and threads to be waited for: in time, too.
-            _kept_open.append(writing)
+            _open_senders.append(sender)
         else:
             for number, handler in previous.items():
                 signal.signal(number, handler)
             signal.set_wakeup_fd(previous_descriptor)
-            writing.close()
+            sender.close()
             watch.thread.join()
 
 
-_kept_open: Final[list[socket.socket]] = []
+_open_senders: Final[list[socket.socket]] = []
 
 
 def _leave_to_watch(_number: int, _frame: Any) -> None:

@@ -74,7 +74,7 @@ class UnparsedPage:
     async def read(
         self, function: Callable[Concatenate[WebPage, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """What a function of a module returns for the page: data as in JSON."""
+        """The result of a module's function for the page: data as in JSON."""
         try:
             result: T = await self.readers.read(read_bytes, (function, self.source, args, kwargs))
         except EngineError as error:

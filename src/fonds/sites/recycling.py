@@ -9,7 +9,7 @@ _MAX_KIB: Final = 192 * 1024
 
 
 def has_grown() -> bool:
-    """Whether this process has used much memory, as for a large page, which it may not release."""
+    """True if this process has used much memory, as for a large page, and may not release it."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > _MAX_KIB
 
 
