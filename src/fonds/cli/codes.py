@@ -6,7 +6,7 @@ from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 from rich.text import Text
@@ -26,6 +26,7 @@ from fonds.cli.output import (
 )
 from fonds.cli.process import run_until_stopped
 from fonds.cli.progress import exit_code, print_reports, progress_display
+from fonds.cli.session import Session
 from fonds.codes.budget import Budget
 from fonds.codes.diff.editions import Comparison, UnitComparison
 from fonds.codes.diff.editions import compare_editions as compare
@@ -170,14 +171,19 @@ def ingest(
     """
     budget = Budget(subrequests=max_subrequests, memory_mib=max_memory_mib)
     request = CodeRequest(version=version, given=origin, units=tuple(unit or ()), budget=budget)
+    ingest_code(context.obj, name, request, apart=invocation_process, as_json=as_json)
+
+
+def ingest_code(
+    session: Session, name: str, request: CodeRequest, *, apart: bool = False, as_json: bool
+) -> NoReturn:
+    """Ingest an edition, print the result of each unit, and exit."""
 
     async def work(library: Library) -> CodeReport:
         with progress_display(quiet=as_json) as progress:
-            return await library.ingest_code(
-                name, request, apart=invocation_process, progress=progress
-            )
+            return await library.ingest_code(name, request, apart=apart, progress=progress)
 
-    with context.obj.library(create=True, sqlite_cache_mib=_SQLITE_CACHE_MIB) as library:
+    with session.library(create=True, sqlite_cache_mib=_SQLITE_CACHE_MIB) as library:
         report = run_until_stopped(work(library))
     if as_json:
         print_json(

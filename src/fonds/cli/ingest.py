@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
 from fonds.cli.citations import extract_in_batches
 from fonds.cli.embed import embed_until_stopped
-from fonds.cli.output import AsJson, Since, SourceName, Until, day, print_json, print_table
+from fonds.cli.output import (
+    AsJson,
+    Since,
+    SourceName,
+    Until,
+    day,
+    out,
+    print_json,
+    print_table,
+    safe,
+)
 from fonds.cli.process import run_until_stopped
 from fonds.cli.progress import exit_code, print_reports, progress_display
 from fonds.cli.session import Session
@@ -17,6 +27,9 @@ from fonds.errors import UsageError
 from fonds.library import Library
 from fonds.runs.state import RunReport, RunRequest
 from fonds.sources.registry import SourceRegistry
+
+if TYPE_CHECKING:
+    from fonds.runs.files import FilesReport
 
 Recheck = Annotated[
     bool, typer.Option("--recheck", help="Request every item, also if its list entry is unchanged.")
@@ -34,11 +47,13 @@ Record = Annotated[
 Replay = Annotated[
     Path | None, typer.Option(help="Replay the responses of this WARC file, offline.")
 ]
+MAX_LEFT_ASIDE: Final = 20
+"""Files that are printed with their reasons."""
 
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the app."""
-    for command in (sources, run, backfill, bootstrap):
+    for command in (sources, run, backfill, bootstrap, ingest):
         app.command()(command)
 
 
@@ -147,6 +162,70 @@ def bootstrap(
     with context.obj.library(create=True) as library:
         reports = run_until_stopped(work(library))
     _report(reports, reports if as_json else None)
+
+
+def ingest(
+    context: typer.Context,
+    source: SourceName,
+    files: Annotated[
+        list[Path],
+        typer.Option("--from", metavar="PATH...", help="Files, folders, zip or tar archives."),
+    ],
+    more: Annotated[list[Path] | None, typer.Argument(metavar="", hidden=True)] = None,
+    *,
+    version: Annotated[
+        str | None, typer.Option(help="Of a code: the publisher's label of the edition.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Load files that you have, instead of fetching them.
+
+    Files are matched to the source by their content; those of other kinds are listed with the
+    reason. Archives are read without being unpacked. Nothing is fetched.
+
+    \b
+    Examples: fonds ingest bills --from BILLSTATUS-119-hr.zip
+              fonds ingest federal_register --from 2026/ FR-2026-01.zip
+              fonds ingest usc --from xml_uscAll@119-36.zip
+    """
+    paths = [*files, *(more or [])]
+    if source in SourceRegistry().codes():
+        if len(paths) > 1:
+            raise UsageError(f"{source} is a code: name one file, folder or archive")
+        from fonds.cli.codes import ingest_code  # noqa: PLC0415 — `run` starts 60 ms faster
+        from fonds.codes.run import CodeRequest  # noqa: PLC0415 — as above
+
+        request = CodeRequest(version=version, given=str(paths[0]))
+        ingest_code(context.obj, source, request, as_json=as_json)
+    if version is not None:
+        raise UsageError(f"{source} is not a code and has no --version")
+
+    async def work(library: Library) -> FilesReport:
+        with progress_display(quiet=as_json) as progress:
+            return await library.ingest_files(source, paths, progress=progress)
+
+    with context.obj.library(create=True) as library:
+        report = run_until_stopped(work(library))
+    if as_json:
+        print_json(report)
+    else:
+        _print_files(report)
+    raise typer.Exit(exit_code([report.run]))
+
+
+def _print_files(report: FilesReport) -> None:
+    print_reports([report.run])
+    if report.further_files:
+        out.print(
+            f"  {report.further_files} files that records name were not loaded;"
+            f" `fonds run {report.run.source}` fetches those of new documents"
+        )
+    if report.left_aside:
+        out.print(f"  {len(report.left_aside)} of {report.files} files were left aside:")
+    for left in report.left_aside[:MAX_LEFT_ASIDE]:
+        out.print(f"    {safe(left.name)}: {safe(left.reason)}")
+    if len(report.left_aside) > MAX_LEFT_ASIDE:
+        out.print(f"    and {len(report.left_aside) - MAX_LEFT_ASIDE} more (--json lists all)")
 
 
 def _run(

@@ -30,6 +30,7 @@ _GROUPS: Final = {
         ("run", "ingest", "Bring one source up to date."),
         ("backfill", "ingest", "Fill a range of one source, or all of it."),
         ("bootstrap", "ingest", "Fill the library from all feeds, in order of dependency."),
+        ("ingest", "ingest", "Load files that you have, instead of fetching them."),
         ("code", "codes", "Codes: statutes and regulations, in editions."),
         ("crawl", "crawl", "Crawl websites and download their PDFs."),
         ("site", "crawl", "Websites: how their PDFs are found, and crawl results."),

@@ -33,6 +33,7 @@ from fonds.stores.tables import ingestion_logs, ingestion_runs, ingestion_tasks
 P = ParamSpec("P")
 T = TypeVar("T")
 SourceT = TypeVar("SourceT", bound=Registered)
+SourceT_co = TypeVar("SourceT_co", bound=Registered, covariant=True)
 
 STOPPED: Final = "stopped by request; the next run continues from here"
 HEARTBEAT_SECONDS: Final = 2.0
@@ -40,10 +41,10 @@ HEARTBEAT_SECONDS: Final = 2.0
 
 
 @dataclass(kw_only=True)
-class ActiveRun(Generic[SourceT]):
+class ActiveRun(Generic[SourceT_co]):
     """A run that has the lock of its source."""
 
-    source: SourceT
+    source: SourceT_co
     run: Run
     lock: SourceLock
     context: Context

@@ -22,7 +22,7 @@ from fonds.runs.normalization import chunker_label
 from fonds.runs.state import RunRequest
 from fonds.runs.tasks import MAX_ATTEMPTS, Failure, TaskState, recall, recall_files
 from fonds.settings import Settings
-from fonds.sources.base import ListingResponse, Source, SourceInfo
+from fonds.sources.base import ListingResponse, Registered, Source, SourceInfo
 
 BATCH_SIZE: Final = 500
 BATCH_SECONDS: Final = 0.25
@@ -151,7 +151,7 @@ def _is_unchanged(active: ActiveRun[Source], state: TaskState) -> bool:
     )
 
 
-def parse_versions(active: ActiveRun[Source]) -> str:
+def parse_versions(active: ActiveRun[Registered]) -> str:
     """The versions of everything that turns a source's bytes into rows."""
     info = active.source.info
     return f"{info.name}@{info.version} {chunker_label(active.context.chunker)}"

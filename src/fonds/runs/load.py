@@ -36,7 +36,7 @@ from fonds.runs.tasks import (
     remember_inputs,
     resolve,
 )
-from fonds.sources.base import Source
+from fonds.sources.base import Parser
 from fonds.stores.documents import mark_withdrawn, write_documents
 from fonds.stores.records import drop_unyielded, insert_records, key_of, merge_rows, update_records
 from fonds.stores.sqlite import batched, select_in
@@ -80,7 +80,7 @@ class BatchWriter:
     """Writes batches to the database, and adds what was written to the counts of the run."""
 
     def __init__(
-        self, active: ActiveRun[Source], take_validators: Callable[[], Iterable[FileRecord]]
+        self, active: ActiveRun[Parser], take_validators: Callable[[], Iterable[FileRecord]]
     ) -> None:
         self._active = active
         self._take_validators = take_validators
@@ -322,7 +322,7 @@ class Loader:
     """Parses fetched tasks and loads their records in batches; used by one thread at a time."""
 
     def __init__(
-        self, active: ActiveRun[Source], take_validators: Callable[[], Iterable[FileRecord]]
+        self, active: ActiveRun[Parser], take_validators: Callable[[], Iterable[FileRecord]]
     ) -> None:
         self._active = active
         self._writer = BatchWriter(active, take_validators)

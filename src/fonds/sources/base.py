@@ -100,21 +100,20 @@ class Registered(Protocol):
         ...
 
 
-@runtime_checkable
-class Source(Protocol):
-    """A feed: a module or small package that shares no state with other sources."""
-
-    @property
-    def info(self) -> SourceInfo:
-        """The facts of the source."""
-        ...
-
-    def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
-        """List what there is to fetch, in load order, and how far the list reaches."""
-        ...
+class Parser(Registered, Protocol):
+    """A source as far as it turns bytes into records."""
 
     def parse(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
         """Turn bytes into records; pure."""
+        ...
+
+
+@runtime_checkable
+class Source(Parser, Protocol):
+    """A feed: a module or small package that shares no state with other sources."""
+
+    def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
+        """List what there is to fetch, in load order, and how far the list reaches."""
         ...
 
 
