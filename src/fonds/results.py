@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from datetime import date, datetime
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -37,6 +38,18 @@ class Citation(BaseModel):
     published_at: date | None
     citation_string: str
     locator: ChunkLocator | None = None
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Citation:
+        """The citation of a whole document, from its row."""
+        published_at = document["published_at"]
+        return cls(
+            title=document["title"],
+            organization=document["source_org"],
+            url=document["source_url"],
+            published_at=date.fromisoformat(published_at[:10]) if published_at else None,
+            citation_string=document["citation_string"],
+        )
 
 
 class RetrievalResult(BaseModel):

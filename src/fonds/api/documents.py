@@ -37,7 +37,7 @@ from fonds.catalog.codes import StoredEdition
 from fonds.citations.export import Style, cited_as
 from fonds.codes.diff.redline import excerpt
 from fonds.errors import UnknownDocumentError
-from fonds.results import Resolution
+from fonds.results import Citation, Resolution
 from fonds.search.filters import UPLOADS, Filters, require_source
 from fonds.search.retrieve import MAX_RESULTS as MAX_RANKED
 from fonds.stores.columns import format_timestamp
@@ -237,13 +237,7 @@ def _document(row: Mapping[str, Any]) -> dict[str, Any]:
         "is_own": row["owner"] is not None,
         "gone_at": row["gone_at"] and format_timestamp(row["gone_at"]),
         "updated_at": format_timestamp(row["updated_at"]),
-        "citation": {
-            "citation_string": row["citation_string"],
-            "title": row["title"],
-            "organization": row["source_org"],
-            "url": row["source_url"],
-            "published_at": row["published_at"],
-        },
+        "citation": Citation.of(row).model_dump(mode="json"),
         "provenance": {
             "source_url": row["source_url"],
             "source_org": row["source_org"],
@@ -281,13 +275,7 @@ def cite(
             "citation": cited_as(row, style, app.library.sources.csl_type(row)),
             "passage": resolution.passage,
             "locator": resolution.locator and resolution.locator.model_dump(mode="json"),
-            "document": {
-                "citation_string": row["citation_string"],
-                "title": row["title"],
-                "organization": row["source_org"],
-                "url": row["source_url"],
-                "published_at": row["published_at"],
-            },
+            "document": Citation.of(row).model_dump(mode="json"),
         }
     )
 

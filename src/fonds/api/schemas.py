@@ -13,7 +13,7 @@ from fastapi import Header, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from fonds.api.problems import MEDIA_TYPE
-from fonds.results import ChunkLocator, DocumentSummary, Facets, RetrievalResult
+from fonds.results import ChunkLocator, Citation, DocumentSummary, Facets, RetrievalResult
 from fonds.uploads.states import JobStatus
 
 UUID_PATTERN: Final = r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
@@ -167,16 +167,6 @@ class WebhookResponse(BaseModel):
     effect: Literal["taken", "ignored"]
 
 
-class CitationResponse(BaseModel):
-    """The citation of a document."""
-
-    citation_string: str
-    title: str
-    organization: str
-    url: str
-    published_at: str | None
-
-
 class ProvenanceResponse(BaseModel):
     """The publisher, file and normalizer from which a document was made."""
 
@@ -201,7 +191,7 @@ class DocumentResponse(BaseModel):
     is_own: bool
     gone_at: datetime | None
     updated_at: datetime
-    citation: CitationResponse
+    citation: Citation
     provenance: ProvenanceResponse
     links: dict[str, str]
     text: str | None = None
@@ -495,7 +485,7 @@ class CiteResponse(BaseModel):
     locator: ChunkLocator | None = Field(
         description="The location of the passage, if one is cited."
     )
-    document: CitationResponse
+    document: Citation
 
 
 class ChangeResponse(BaseModel):

@@ -45,6 +45,7 @@ from fonds.normalize.registry import (
     sniff,
     text_of_json,
 )
+from fonds.results import Citation
 from fonds.search.filters import require_source
 from fonds.search.query import highlights, read_query
 from fonds.settings import Settings
@@ -111,7 +112,7 @@ def show(
             sys.stdout.buffer.write(library.raw(document))
             return
     if as_json:
-        print_json(document)
+        print_json({**document, "citation": Citation.of(document)})
         return
     if not markdown:
         _print_header(document)

@@ -9,6 +9,7 @@ from tests.unit.cli.conftest import Fonds
 
 from fonds.demo.bundle import DATA
 from fonds.library import open_library
+from fonds.results import Citation
 from fonds.sources.registry import builtin_sources
 
 REGISTER = DATA / "www.federalregister.gov"
@@ -142,6 +143,8 @@ def test_show_knows_every_name_of_a_document(fonds: Fonds) -> None:
     assert by_id["id"] == "fr:2026-00101"
     assert by_id["citation_string"] == "91 Fed. Reg. 1201 (Jan. 12, 2026)."
     assert by_id["raw_path"].startswith("corpus/federal_register/")
+    assert set(by_id["citation"]) == set(Citation.model_fields)
+    assert by_id["citation"]["citation_string"] == by_id["citation_string"]
 
 
 def test_show_markdown_prints_the_body_and_nothing_else(fonds: Fonds) -> None:
