@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 import warnings
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -202,3 +205,30 @@ def test_one_that_counts_in_words_is_refused(bent: dict[str, Any]) -> None:
     told = json.loads(describe(IndexLayout("domains"), DOMAINS, {})) | bent
     with pytest.raises(ShardError, match=r"datapackage\.json"):
         read_description(json.dumps(told).encode())
+
+
+def test_data_package_of_the_hosts_is_named_domain_index() -> None:
+    names = {"domains": "domain-index", "things": "things"}
+    for name, expected in names.items():
+        assert json.loads(describe(IndexLayout(name), DOMAINS, {}))["name"] == expected
+
+
+def test_duckdb_reads_shards_as_the_documentation_says(tmp_path: Path) -> None:
+    blobs = open_blobs(str(tmp_path), seams=Seams())
+    hosts = Index(blobs=blobs, layout=IndexLayout("domains"), schema=DOMAINS)
+    company = 'An "agency", one; of two'
+    record: Record = {
+        "domain": "epa.gov",
+        "company_name": company,
+        "scraper_version": 1,
+        "updated_at": NOON,
+    }
+    put_many(hosts, [record])
+    Compiler(hosts, seams=Seams()).run()
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "indexes.md"
+    (query,) = re.findall(r"(?ms)^```sql\n(.*?)^```$", page.read_text("utf-8"))
+    # In another process: at its end, DuckDB prints pages about what it did not free.
+    program = "import duckdb, sys; print(duckdb.sql(sys.argv[1]).fetchall())"
+    command = [sys.executable, "-c", program, query.replace("demo-library/blobs", str(tmp_path))]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str([("epa.gov", company)])

@@ -29,6 +29,7 @@ DOMAINS: Final = schema_of(
 
 SHIPPED: Final[Mapping[str, Schema]] = MappingProxyType({"domains": DOMAINS})
 """Indexes that exist without `fonds index create`."""
+_PACKAGE_NAMES: Final = {"domains": "domain-index"}
 
 
 _UNUSED_CHARACTER: Final = "\x1c"
@@ -55,7 +56,7 @@ class Description:
 def describe(layout: IndexLayout, schema: Schema, entries: Mapping[str, ShardEntry]) -> bytes:
     """The data package of an index with these shards."""
     package = {
-        "name": layout.name,
+        "name": _PACKAGE_NAMES.get(layout.name, layout.name),
         "resources": [_resource(schema, entries)],
         "digits": layout.digits,
         "records": sum(entry.records for entry in entries.values()),
