@@ -349,3 +349,8 @@ def test_command_leads_to_the_run_that_goes_on_and_then_to_what_came_of_it(
     html = here.get(shown_at).text
     assert "ended: success: 3 new" in html
     assert f'href="{AT}/runs/{run.id}">Show the run' in html
+
+
+def test_overview_is_found_with_a_slash_at_its_end(here: Visit) -> None:
+    answer = here.get(f"{AT}/")
+    assert (answer.status_code, answer.headers["location"]) == (308, AT)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from typing import Annotated, Final, Literal
 
 from fastapi import APIRouter, Query, Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from fonds.api.admin_schemas import LAST_ID
 from fonds.api.admin_status import index_health, site_health, upload_work
@@ -53,6 +54,13 @@ class SourceTotals:
     never_run: int
     running: int
     open_errors: int
+
+
+@router.get("/")
+def redirect_to_overview(request: Request) -> Response:
+    """The overview, whose address has no slash at its end."""
+    require_operator(request)
+    return RedirectResponse(AT, HTTPStatus.PERMANENT_REDIRECT)
 
 
 @router.get("")
