@@ -1,23 +1,6 @@
 """Sentence-embedding models in local folders, run by onnxruntime.
 
-A file `fonds-model.json` next to the model describes how it is used. For Arctic-Embed-M-v2,
-whose `model.onnx` and `tokenizer.json` its publisher offers for download, it reads:
-
-```json
-{
-  "name": "snowflake-arctic-embed-m-v2.0",
-  "version": "2.0",
-  "dims": 768,
-  "file": "model.onnx",
-  "tokenizer": "tokenizer.json",
-  "pooling": "cls",
-  "query_prefix": "query: ",
-  "max_tokens": 8192
-}
-```
-
-That model has most of its quality in its first 256 numbers: `"truncate_dims": 256` stores a
-third of the bytes. `"sha256": {"model.onnx": "…"}` has files checked before they are loaded.
+A file `fonds-model.json` next to the model describes how it is used: see docs/how-to/embedding.md.
 """
 
 from __future__ import annotations

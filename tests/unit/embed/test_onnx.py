@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from tokenizers.processors import TemplateProcessing
 
-from fonds.embed.onnx import MANIFEST, OnnxEmbedder, minilm, read_manifest
+from fonds.embed.onnx import MANIFEST, Manifest, OnnxEmbedder, minilm, read_manifest
 from fonds.errors import BadVectorsError, EmbedError, ModelMissingError
 
 DIMS: Final = 8
@@ -296,3 +297,9 @@ def test_minilm_finds_its_files_in_the_wheels_and_refuses_other_ones(
     assert (embedder.model.dims, embedder.model.max_tokens) == (384, 256)
     with pytest.raises(ModelMissingError, match=r"model\.onnx is not the expected file"):
         embedder.embed(["trout"], "query")
+
+
+def test_manifest_on_the_page_about_embedding_is_accepted() -> None:
+    page = Path(__file__).parents[3] / "docs" / "how-to" / "embedding.md"
+    (manifest,) = re.findall(r"(?ms)^```json\n(.*?)^```$", page.read_text("utf-8"))
+    assert Manifest.model_validate_json(manifest).dims == 768
