@@ -11,7 +11,7 @@ from tests.unit.normalize.written_docx import SPACES, word_file
 
 from fonds.errors import FondsError
 from fonds.normalize.registry import get_normalizer, normalizer_names
-from fonds.sites.crawler import read_sitemap
+from fonds.sites.sitemaps import read_sitemap
 from fonds.sources.formats import xml
 from fonds.sources.formats.feeds import read_feed
 
