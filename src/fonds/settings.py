@@ -217,6 +217,14 @@ def _refuse_placeholders(settings: Settings) -> None:
             )
 
 
+def overridden_database(home: Path, environ: Mapping[str, str] | None = None) -> str | None:
+    """The database that a home has of its own, if the variable FONDS_DATABASE names another one."""
+    variable = (os.environ if environ is None else environ).get("FONDS_DATABASE")
+    own = read_settings({"home": home}, environ={})
+    exists = own.database or (home / "fonds.db").exists()
+    return own.database_url if variable and exists and variable != own.database_url else None
+
+
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     values = {}
     for entry in fields(Settings):

@@ -13,17 +13,21 @@ import typer
 
 from fonds.cli.output import EXIT_FAILED, EXIT_INCOMPLETE, AsJson, err, out, print_json, safe
 from fonds.cli.session import Session
+from fonds.errors import UsageError
 from fonds.exchange.bundle.contents import BundlePackage, read_package
 from fonds.exchange.bundle.create import Created, Watch
 from fonds.exchange.bundle.create import create as create_bundle
 from fonds.exchange.bundle.diff import Difference, RowSource, bundle_rows, differences, library_rows
 from fonds.exchange.bundle.verify import BundleReport
 from fonds.exchange.bundle.verify import verify as verify_bundle
+from fonds.exchange.database_copy import database_address, open_source
 from fonds.exchange.snapshot import display_address, snapshot
+from fonds.schema import require_library
 from fonds.seams import Seams
 from fonds.search.filters import require_source
 from fonds.settings import FILE_NAME
 from fonds.stores.blobs import open_blobs, open_existing_blobs
+from fonds.stores.database import sqlite_file
 
 bundle_app = typer.Typer(help="Public content in files under one hash.", no_args_is_help=True)
 
@@ -129,12 +133,13 @@ def _print_verified(report: BundleReport) -> None:
 @bundle_app.command()
 def diff(
     context: typer.Context,
-    one: Annotated[str, typer.Argument(metavar="A", help="A bundle, or the home of a library.")],
+    one: Annotated[
+        str,
+        typer.Argument(metavar="A", help="A bundle, or a library: its home, or its SQLite file."),
+    ],
     other: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[B]", help="A bundle, or the home of a library; default: this one."
-        ),
+        typer.Argument(metavar="[B]", help="A bundle or library, as A; default: this library."),
     ] = None,
     *,
     limit: Annotated[int, typer.Option(min=0, help="Maximum number of differences to list.")] = 50,
@@ -143,13 +148,20 @@ def diff(
     """List the differences between two bundles or libraries; exit 1 if there are any.
 
     Files with equal hashes are not read. A library is compared as if it were bundled with the
-    sources of the other side.
+    sources of the other side. A home that is named as A or B is read by its own fonds.toml alone,
+    whatever variables are set; without B, this library is the one of --home and of the variables.
 
     \b
     Examples: fonds bundle diff old-bundle new-bundle
+              fonds bundle diff library/fonds.db
               fonds bundle diff s3://bucket/bundles/fr
     """
-    sides = [_read_side(one), _read_side(other or str(context.obj.settings().home))]
+    sides = [_read_side(one), _read_side(other) if other else _this_library(context.obj)]
+    if sides[0].database and _identity(sides[0]) == _identity(sides[1]):
+        raise UsageError(
+            f"both sides are the database {display_address(sides[0].database)}: name another one, "
+            "such as library/fonds.db"
+        )
     sources = next((side.package.sources for side in sides if side.package), None)
     counts: Counter[str] = Counter()
     listed: list[Difference] = []
@@ -182,22 +194,39 @@ def _print_differences(listed: Sequence[Difference], counts: Counter[str]) -> No
 
 @dataclass(frozen=True, slots=True)
 class _BundleSide:
-    """One side of a comparison: a bundle, or the home of a library."""
+    """One side of a comparison: a bundle, or a library."""
 
     address: str
-    package: BundlePackage | None
+    package: BundlePackage | None = None
+    database: str | None = None
+    """The address of the database of a library."""
 
 
 def _read_side(address: str) -> _BundleSide:
-    folder = Path(address)
-    if "://" not in address and any((folder / name).exists() for name in (_DATABASE, FILE_NAME)):
-        return _BundleSide(address, None)
+    path = Path(address)
+    is_home = any((path / name).exists() for name in (_DATABASE, FILE_NAME))
+    if "://" not in address and (is_home or path.is_file()):
+        return _BundleSide(address, database=database_address(address))
     return _BundleSide(
         address,
         read_package(
             open_existing_blobs(address, seams=Seams(), private=False), display_address(address)
         ),
     )
+
+
+def _identity(side: _BundleSide) -> Path | str | None:
+    """The file or server of a database, however its address is written."""
+    if side.database is None:
+        return None
+    file = sqlite_file(side.database)
+    return file.resolve() if file else display_address(side.database).partition("://")[2]
+
+
+def _this_library(session: Session) -> _BundleSide:
+    settings = session.settings()
+    require_library(settings)
+    return _BundleSide(str(settings.home), database=settings.database_url)
 
 
 @contextmanager
@@ -207,8 +236,11 @@ def _open_side(side: _BundleSide, sources: tuple[str, ...] | None) -> Iterator[R
             open_existing_blobs(side.address, seams=Seams(), private=False), side.package
         )
         return
-    session = Session(Path(side.address))
-    with session.library() as library, snapshot(library.database) as connection:
+    assert side.database is not None
+    with (
+        open_source(side.database, seams=Seams()) as database,
+        snapshot(database) as connection,
+    ):
         yield library_rows(connection, sources)
 
 

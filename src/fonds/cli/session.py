@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from fonds.cli.output import err
 from fonds.errors import MissingLibraryError, UsageError
-from fonds.settings import Settings, read_settings
+from fonds.settings import Settings, overridden_database, read_settings
 
 if TYPE_CHECKING:
     from fonds.library import Library
@@ -24,10 +25,20 @@ class Session:
 
     def __init__(self, home: Path | None) -> None:
         self.home = home
+        self._is_database_reported = False
 
     def settings(self) -> Settings:
-        """The settings of this command."""
-        return read_settings({"home": self.home})
+        """The settings of this command; variables win over the `fonds.toml` of `--home`."""
+        settings = read_settings({"home": self.home})
+        if self.home and not self._is_database_reported and overridden_database(self.home):
+            self._is_database_reported = True
+            err.print(
+                f"FONDS_DATABASE is set, and wins over the database of {self.home}: "
+                "unset it to use that one",
+                markup=False,
+                highlight=False,
+            )
+        return settings
 
     @contextmanager
     def library(self, *, create: bool = False, **overrides: Any) -> Iterator[Library]:
@@ -35,6 +46,7 @@ class Session:
         from fonds.cli.process import set_up_logging  # noqa: PLC0415 — see the module
         from fonds.library import open_library  # noqa: PLC0415 — as above
 
+        self.settings()
         with open_library(self.home, create=create, **overrides) as library:
             set_up_logging(library.settings)
             yield library

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -131,3 +135,51 @@ def test_password_is_in_nothing_that_is_printed(fonds: Fonds, folder: Path) -> N
 )
 def test_address_is_shown_without_secrets(address: str, told: str) -> None:
     assert display_address(address) == told
+
+
+def copied_with_a_row_less(home: Path, copy: Path) -> str:
+    """The address of a copy of a library's database that lacks a document."""
+    shutil.copytree(home, copy)
+    with closing(sqlite3.connect(copy / "fonds.db")) as connection, connection:
+        connection.execute("DELETE FROM documents WHERE id = (SELECT min(id) FROM documents)")
+    return f"sqlite:///{copy / 'fonds.db'}"
+
+
+def test_check_of_a_migration_fails_after_rows_were_deleted(
+    fonds: Fonds, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[3] / "docs/how-to/move-to-postgresql.md").read_text("utf-8")
+    (check,) = re.findall(r"^fonds (bundle diff library/\S+)", page, re.MULTILINE)
+    monkeypatch.setenv("FONDS_HOME", str(home))
+    monkeypatch.setenv("FONDS_DATABASE", copied_with_a_row_less(home, tmp_path / "copy"))
+    monkeypatch.chdir(home.parent)
+    outcome = fonds(*check.split())
+    assert (outcome.code, outcome.err) == (1, "0 added, 1 removed, 0 changed\n")
+
+
+def test_home_that_is_compared_is_read_by_its_own_settings_alone(
+    fonds: Fonds, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied_with_a_row_less(home, tmp_path / "copy")
+    monkeypatch.setenv("FONDS_DATABASE", f"sqlite:///{home / 'fonds.db'}")
+    outcome = fonds("bundle", "diff", str(home), str(tmp_path / "copy"))
+    assert (outcome.code, outcome.err) == (1, "0 added, 1 removed, 0 changed\n")
+
+
+def test_database_is_not_compared_with_itself(
+    fonds: Fonds, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FONDS_DATABASE", f"sqlite:///{home}/../{home.name}/fonds.db")
+    outcome = fonds("bundle", "diff", str(home))
+    assert outcome.code == 2
+    assert "both sides are the database" in outcome.err
+
+
+def test_variable_that_wins_over_the_database_of_a_home_is_reported_in_one_line(
+    fonds: Fonds, filled: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = f"FONDS_DATABASE is set, and wins over the database of {home}"
+    assert said not in fonds("status", "--home", str(home)).err
+    monkeypatch.setenv("FONDS_DATABASE", f"sqlite:///{filled / 'fonds.db'}")
+    assert fonds("status", "--home", str(home)).err.count(said) == 1
+    assert fonds("status").err == ""
