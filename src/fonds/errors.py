@@ -41,6 +41,7 @@ FondsError
 ├── GateError                 the result of an upload stage is missing or implausible
 ├── WebhookError              a webhook was rejected
 ├── ServerError               a `fonds serve` does not respond, or rejects a request
+├── PluginError               a plugin of an installed package cannot be loaded
 ├── StoreError                a database or blob store operation failed
 │   ├── BlobMissingError      no object has this key
 │   ├── BlobExistsError       an object with this key already exists
@@ -254,6 +255,10 @@ class WebhookError(FondsError):
 
 class ServerError(FondsError):
     """A `fonds serve` does not respond, or rejects a request; the message is its own."""
+
+
+class PluginError(FondsError):
+    """A plugin of an installed package cannot be loaded; the message names both."""
 
 
 class StoreError(FondsError):

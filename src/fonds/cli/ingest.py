@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
@@ -25,8 +26,9 @@ from fonds.cli.progress import exit_code, print_reports, progress_display
 from fonds.cli.session import Session
 from fonds.errors import UsageError
 from fonds.library import Library
+from fonds.plugins import broken_plugins
 from fonds.runs.state import RunReport, RunRequest
-from fonds.sources.registry import SourceRegistry
+from fonds.sources.registry import GROUP, SourceRegistry
 
 if TYPE_CHECKING:
     from fonds.runs.files import FilesReport
@@ -64,8 +66,9 @@ def sources(*, as_json: AsJson = False) -> None:
     Example: fonds sources
     """
     infos = [source.info for source in SourceRegistry().values()]
+    broken = broken_plugins(GROUP)
     if as_json:
-        print_json([_source_fields(info) for info in infos])
+        print_json([_source_fields(info) for info in infos] + [asdict(each) for each in broken])
         return
     print_table(
         ["source", "publisher", "schedule", "after"],
@@ -77,7 +80,8 @@ def sources(*, as_json: AsJson = False) -> None:
                 ", ".join(info.depends_on) or None,
             )
             for info in infos
-        ],
+        ]
+        + [(each.name, f"broken plugin of {each.package}", None, None) for each in broken],
     )
 
 

@@ -16,7 +16,14 @@ from typing import Final
 from fonds.embed.base import Embedded, Embedder, EmbeddingModel, Purpose
 from fonds.engine.base import Engine
 from fonds.engine.opening import LOCAL, open_engine
-from fonds.errors import ModelMissingError, RetryableEmbedError, UsageError, WorkerDiedError
+from fonds.errors import (
+    ModelMissingError,
+    PluginError,
+    RetryableEmbedError,
+    UsageError,
+    WorkerDiedError,
+)
+from fonds.plugins import load_plugin
 from fonds.settings import Settings
 
 GROUP: Final = "fonds.embedders"
@@ -49,7 +56,11 @@ def open_embedder(spec: str, settings: Settings) -> Embedder:
     if kind in _FAMILIES:
         return _load(kind, _FAMILIES[kind])(rest, settings)
     for entry in entry_points(group=GROUP, name=kind):
-        embedder = entry.load()(rest, settings)
+        try:
+            open_plugin = load_plugin(entry, EntryPoint.load)
+        except PluginError as error:
+            raise ModelMissingError(str(error)) from error
+        embedder = open_plugin(rest, settings)
         if not isinstance(embedder, Embedder):
             raise UsageError(f"the entry point {kind} of {GROUP} did not return an embedder")
         return embedder

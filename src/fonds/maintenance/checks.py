@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from datetime import date, datetime, timedelta
+from importlib.metadata import EntryPoint, entry_points
 from itertools import islice
 from pathlib import Path
 from shlex import quote
@@ -18,17 +19,22 @@ from sqlalchemy import Row, func, select
 
 from fonds import ids
 from fonds.embed.client import BREAKER_PREFIX, open_breakers
+from fonds.embed.registry import GROUP as EMBEDDERS
 from fonds.engine.opening import open_engine
-from fonds.errors import FondsError, SourceBusyError, UsageError
+from fonds.errors import FondsError, PluginError, SourceBusyError, UsageError
 from fonds.maintenance.findings import Finding, MaintenanceTarget, failure, ok, sized, warning
 from fonds.maintenance.metrics import run_statistics
 from fonds.maintenance.references import stale_files
+from fonds.normalize.registry import GROUP as NORMALIZERS
+from fonds.plugins import broken_plugins, load_plugin
 from fonds.runs.locks import lock_source
 from fonds.runs.schedule import trigger_of
 from fonds.runs.state import RunStatus
 from fonds.sites.browser import find_program
 from fonds.sites.tables import websites
 from fonds.sources.base import Registered
+from fonds.sources.registry import GROUP as SOURCES
+from fonds.sources.registry import plugin_sources
 from fonds.stores.database import sqlite_file
 from fonds.stores.permissions import is_private
 from fonds.stores.server_values import HIDDEN_CLIENTS, read_value
@@ -229,6 +235,22 @@ def check_sources(target: MaintenanceTarget) -> Iterator[Finding]:
         yield warning("keys", f"{', '.join(names)}: no key", advice)
     if not without_key:
         yield ok("keys", "no source is without its key")
+
+
+def check_plugins(target: MaintenanceTarget) -> Iterator[Finding]:
+    """Check that the plugins of installed packages can be loaded."""
+    names = sorted(set(target.sources) & set(plugin_sources()))
+    for group in (NORMALIZERS, EMBEDDERS):
+        for entry in entry_points(group=group):
+            with suppress(PluginError):
+                load_plugin(entry, EntryPoint.load)
+                names.append(entry.name)
+    broken = [each for group in (SOURCES, NORMALIZERS, EMBEDDERS) for each in broken_plugins(group)]
+    for each in broken:
+        summary = f"{each.name} ({each.group}) is left out: {each.reason}"
+        yield warning("plugins", summary, f"update or remove the package {each.package}")
+    if not broken:
+        yield ok("plugins", ", ".join(names) or "none installed")
 
 
 def check_model(target: MaintenanceTarget) -> Iterator[Finding]:

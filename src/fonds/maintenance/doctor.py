@@ -183,6 +183,7 @@ REST: Final[tuple[tuple[str, str, Check], ...]] = (
     ("surroundings", "clients", checks.check_clients),
     ("surroundings", "engine", checks.check_engine),
     ("surroundings", "sources", checks.check_sources),
+    ("surroundings", "plugins", checks.check_plugins),
     ("surroundings", "model", checks.check_model),
     ("surroundings", "programs", checks.check_programs),
     ("surroundings", "clock", check_clock),

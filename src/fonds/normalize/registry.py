@@ -10,14 +10,15 @@ import re
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final, Protocol, runtime_checkable
 
 from lxml import etree
 from pydantic import TypeAdapter, ValidationError
 
-from fonds.errors import ItemFailedError, UsageError, WrongContentError
+from fonds.errors import ItemFailedError, PluginError, UsageError, WrongContentError
 from fonds.model import BodyFormat, NormalizedBody
+from fonds.plugins import load_plugin
 
 
 @runtime_checkable
@@ -120,23 +121,28 @@ def normalizer_names() -> list[str]:
 @cache
 def get_normalizer(name: str) -> Normalizer:
     """The normalizer of that name."""
-    home = _HOMES.get(name) or _announced().get(name)
-    if home is None:
-        names = ", ".join(normalizer_names())
-        raise UsageError(f"unknown normalizer {name!r}; the known ones are {names}")
-    module, _, kind = home.partition(":")
-    normalizer = getattr(import_module(module), kind)()
-    if not isinstance(normalizer, Normalizer) or normalizer.name != name:
-        raise UsageError(
-            f"{home}, the entry point {name} of {GROUP}, is not a normalizer of that name"
-        )
+    if home := _HOMES.get(name):
+        module, _, kind = home.partition(":")
+        normalizer: Normalizer = getattr(import_module(module), kind)()
+        return normalizer
+    if entry := _announced().get(name):
+        return load_plugin(entry, load_normalizer)
+    names = ", ".join(normalizer_names())
+    raise UsageError(f"unknown normalizer {name!r}; the known ones are {names}")
+
+
+def load_normalizer(entry: EntryPoint) -> Normalizer:
+    """The normalizer of an entry point."""
+    normalizer = entry.load()()
+    if not isinstance(normalizer, Normalizer) or normalizer.name != entry.name:
+        raise PluginError("it is not a normalizer of that name")
     return normalizer
 
 
 @cache
-def _announced() -> dict[str, str]:
-    """Addresses of the normalizers of installed packages; built-in names take precedence."""
-    return {entry.name: entry.value for entry in entry_points(group=GROUP)}
+def _announced() -> dict[str, EntryPoint]:
+    """The normalizers of installed packages; built-in names take precedence."""
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 
 def sniff(data: bytes) -> str:

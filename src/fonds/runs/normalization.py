@@ -24,7 +24,7 @@ from fonds.citations.forms import may_be_citation
 from fonds.context import Context
 from fonds.engine.base import Engine
 from fonds.engine.readers import ReadingKey
-from fonds.errors import BlobMissingError, FondsError, RunError, StoreError
+from fonds.errors import BlobMissingError, FondsError, PluginError, RunError, StoreError
 from fonds.model import Chunk, Document, NormalizedBody, PageMark, ParsedRecord
 from fonds.normalize.registry import (
     NormalizerInput,
@@ -311,7 +311,12 @@ def _stale(context: Context, source: str | None, normalizer: str | None) -> Iter
     """The ids of documents whose text another version made, read in pages."""
     names = [normalizer] if normalizer else normalizer_names()
     for name in names:
-        current = get_normalizer(name).label
+        try:
+            current = get_normalizer(name).label
+        except PluginError:
+            if normalizer:
+                raise
+            continue  # it is reported, and the texts of others are made
         version = documents.c.body_normalizer_version
         query = (
             select(documents.c.id)

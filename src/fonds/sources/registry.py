@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
+from contextlib import suppress
+from functools import cache, partial
 from graphlib import CycleError, TopologicalSorter
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
 import fonds.sources
-from fonds.errors import UnknownSourceError, UsageError
+from fonds.errors import PluginError, UnknownSourceError, UsageError
+from fonds.plugins import load_plugin
 from fonds.sources.base import Registered, Source
 from fonds.sources.jurisdiction import JurisdictionAdapter
 
@@ -128,17 +130,26 @@ def builtin_sources() -> dict[str, Registered]:
 
 @cache
 def plugin_sources() -> dict[str, Registered]:
-    """The sources that installed packages announce in the entry-point group `fonds.sources`."""
+    """The sources that installed packages announce in the entry-point group `fonds.sources`.
+
+    One that cannot be loaded is reported and left out.
+    """
     plugins: dict[str, Registered] = {}
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
-        loaded = entry.load()
-        source = loaded() if isinstance(loaded, type) else loaded
-        if not isinstance(source, Source | JurisdictionAdapter):
-            raise UsageError(f"the entry point {entry.name} of {GROUP} is not a source")
-        if source.info.name in builtin_sources() or source.info.name in plugins:
-            raise UsageError(f"two sources are called {source.info.name}")
-        plugins[source.info.name] = source
+        with suppress(PluginError):
+            source = load_plugin(entry, partial(_load_source, {**builtin_sources(), **plugins}))
+            plugins[source.info.name] = source
     return plugins
+
+
+def _load_source(others: Mapping[str, Registered], entry: EntryPoint) -> Registered:
+    loaded = entry.load()
+    source = loaded() if isinstance(loaded, type) else loaded
+    if not isinstance(source, Source | JurisdictionAdapter):
+        raise PluginError("it is not a source")
+    if source.info.name in others:
+        raise PluginError(f"another source is called {source.info.name}")
+    return source
 
 
 @cache
