@@ -31,6 +31,7 @@ from fonds.runs.discover import (
     check_yield,
     discover,
     discovery_key,
+    require_contact,
     require_key,
 )
 from fonds.runs.fetch import Fetched, fetch
@@ -43,6 +44,7 @@ from fonds.stores.records import link_references
 
 async def run_source(source: Source, request: RunRequest, context: Context) -> RunReport:
     """Bring one source up to date. Safe to kill at any moment, and to repeat at any time."""
+    require_contact(context)
     require_key(source.info, context.settings)
     async with start_run(source, request, context) as active:
         listings = ListingFetcher(source.info, context, active.run.stages.discover)

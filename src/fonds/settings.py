@@ -174,6 +174,14 @@ class Settings:
     token: str = _setting(
         "", str, "Token of `fonds upload` and `fonds jobs`, from `fonds token create`.", secret=True
     )
+    scheduled_sources: tuple[str, ...] = _setting(
+        (), _list, "Sources that are run on schedule, separated by commas; empty: all."
+    )
+    contact_publishers: bool = _setting(
+        True,
+        _boolean,
+        "Allow requests to publishers; off in the demo's library, whose documents are invented.",
+    )
     retention_days: int = _setting(30, int, "Days after which logs and finished tasks are deleted.")
     log_level: str = _setting("warning", str.lower, "debug, info, warning or error.")
     log_format: str = _setting("text", str.lower, "text, or json for machines.")

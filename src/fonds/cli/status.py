@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
+from datetime import datetime
 from typing import Annotated, Any, Final
 
 import typer
@@ -32,10 +33,11 @@ from fonds.runs.active_run import drop_old_history, mark_dead_runs_failed
 from fonds.runs.audit import Audit
 from fonds.runs.commands import listing
 from fonds.runs.overview import open_error_rows, overview, recent_runs, run_logs, source_logs
-from fonds.runs.schedule import next_run, serve_schedule
+from fonds.runs.schedule import next_run, scheduled, serve_schedule
 from fonds.runs.state import RunRequest
 from fonds.runs.tasks import resolve
 from fonds.seams import Seams
+from fonds.sources.base import Registered
 from fonds.sources.registry import SourceRegistry
 
 MAX_PRINTED_FAILURES: Final = 20
@@ -186,6 +188,8 @@ def dismiss(
 def schedule(context: typer.Context, *, as_json: AsJson = False) -> None:
     """Show when each source runs (America/New_York).
 
+    Sources that the setting `scheduled_sources` leaves out have no next run.
+
     \b
     Example: fonds schedule
     """
@@ -193,33 +197,62 @@ def schedule(context: typer.Context, *, as_json: AsJson = False) -> None:
         sources, clock = (
             (library.sources, library.seams.clock) if library else (SourceRegistry(), Seams().clock)
         )
+        included = scheduled(sources, context.obj.settings().scheduled_sources)
         now = clock.now()
         rows = [
-            {"source": s.info.name, "schedule": s.info.schedule, "next": next_run(s.info, now)}
-            for s in sources.values()
+            _schedule_row(source, now, is_included=source in included)
+            for source in sources.values()
         ]
     if as_json:
         print_json(rows)
         return
-    print_table(["source", "schedule", "next run (UTC)"], [list(row.values()) for row in rows])
+    print_table(
+        ["source", "schedule", "next run (UTC)"],
+        [
+            (row["source"], row["schedule"], row["next"] if row["is_included"] else "left out")
+            for row in rows
+        ],
+    )
 
 
-def scheduler(context: typer.Context) -> None:
+def _schedule_row(source: Registered, now: datetime, *, is_included: bool) -> dict[str, Any]:
+    return {
+        "source": source.info.name,
+        "schedule": source.info.schedule,
+        "next": next_run(source.info, now) if is_included else None,
+        "is_included": is_included,
+    }
+
+
+def scheduler(
+    context: typer.Context,
+    *,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Run only this source; repeatable. Default: the setting scheduled_sources."
+        ),
+    ] = None,
+) -> None:
     """Run all sources on schedule, and execute commands.
 
     Commands of the admin pages and the API start within two seconds, one after another;
-    `fonds commands` lists them.
+    `fonds commands` lists them. They may be for any source.
 
     \b
-    Example: fonds scheduler
+    Examples: fonds scheduler
+              fonds scheduler --source federal_register --source gao
     """
 
     async def serve(library: Library) -> None:
-        err.print("scheduler started; stop it with Ctrl-C")
+        names = source or library.settings.scheduled_sources
+        included = scheduled(library.sources, names)
+        limited = f" for {', '.join(each.info.name for each in included)}" if names else ""
+        err.print(f"scheduler started{limited}; stop it with Ctrl-C", markup=False)
         commands_task = asyncio.create_task(dispatcher(library).serve())
         try:
             await serve_schedule(
-                library.sources.values(),
+                included,
                 lambda name: library.ingest(name, RunRequest(mode="incremental")),
                 lambda: _tidy(library),
                 asyncio.Event(),

@@ -27,8 +27,10 @@ from fonds.runs.state import RunReport, RunRequest
 from fonds.schema import HEAD, current_version, require_library, upgrade
 from fonds.seams import Seams
 from fonds.search.filters import require_source
+from fonds.settings import FILE_NAME
 from fonds.stores.blobs import open_blobs
 from fonds.stores.database import open_database
+from fonds.stores.permissions import make_private_file
 from fonds.stores.tables import document_chunk_buffer, documents
 
 _DATABASES: Final = "the home of a library, an SQLite file, or postgresql://…"
@@ -85,6 +87,7 @@ def demonstrate(session: Session) -> int:
     with DemoUpstream() as upstream:
         overrides = {"hosts": upstream.hosts, "allow_private": True}
         with session.library(create=True, **overrides) as library:
+            _forbid_contact(library)
             reports = asyncio.run(_ingest(library))
             print_reports(reports)
             queued = library.normalize_queued()
@@ -102,6 +105,24 @@ def demonstrate(session: Session) -> int:
     out.print("or open it in a browser:")
     out.print(f"{sys.argv[0]} --home {home} serve", markup=False)
     return exit_code(reports)
+
+
+_NO_CONTACT: Final = """\
+# The documents of the demo are invented; those of publishers do not belong among them.
+contact_publishers = false
+"""
+
+
+def _forbid_contact(library: Library) -> None:
+    """Let later runs contact no publisher, if this library has nothing but the demo."""
+    with library.database.read() as connection:
+        if connection.scalar(select(documents.c.id).limit(1)) is not None:
+            return
+    path = library.settings.home / FILE_NAME
+    existing = path.read_text("utf-8") if path.exists() else ""
+    if "contact_publishers" not in existing:
+        make_private_file(path)
+        path.write_text(_NO_CONTACT + existing, "utf-8")
 
 
 async def _ingest(library: Library) -> list[RunReport]:
@@ -212,7 +233,8 @@ def db_restore(
 def demo(context: typer.Context) -> None:
     """Ingest a small bundled upstream and search it.
 
-    Its publishers are simulated on loopback: no key and no network is needed.
+    Its publishers are simulated on loopback: no key and no network is needed. Later runs in its
+    library contact no publisher, until `contact_publishers` is set in its fonds.toml.
 
     \b
     Example: fonds --home demo-library demo

@@ -176,7 +176,9 @@ class Fetcher:
         self._seams = seams
         self._folder = folder
         self._transport = transport or HttpTransport(
-            allow_private=settings.allow_private, hosts=settings.hosts
+            allow_private=settings.allow_private,
+            hosts=settings.hosts,
+            only_mapped=not settings.contact_publishers,
         )
         self._sleep = sleep
         self._rates = Rates(settings, seams.clock, sleep)

@@ -56,7 +56,11 @@ def open_recording(
         replayed = ReplayTransport(replay)
         return without_waits(settings), replace(seams, clock=replayed.clock), replayed
     assert record is not None
-    network = HttpTransport(allow_private=settings.allow_private, hosts=settings.hosts)
+    network = HttpTransport(
+        allow_private=settings.allow_private,
+        hosts=settings.hosts,
+        only_mapped=not settings.contact_publishers,
+    )
     return settings, seams, RecordingTransport(network, record, clock=seams.clock)
 
 

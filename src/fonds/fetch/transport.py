@@ -23,6 +23,7 @@ from yarl import URL
 from fonds.errors import (
     FetchError,
     FetchTimeoutError,
+    ForbiddenAddressError,
     TooLargeError,
 )
 
@@ -230,10 +231,17 @@ def is_loopback(url: str) -> bool:
         return False
 
 
+NO_CONTACT: Final = (
+    "this library contacts no publishers, as that of the demo, whose documents are invented; fill "
+    "another one, or set contact_publishers = true in its fonds.toml"
+)
+
+
 class HttpTransport:
     """Sends requests over the network, from one event loop; redirects are not followed.
 
-    It maps hosts itself, so that a recording, which wraps it, sees the original addresses.
+    It maps hosts itself, so that a recording, which wraps it, sees the original addresses. With
+    `only_mapped`, requests to other hosts are refused.
     """
 
     def __init__(
@@ -241,6 +249,7 @@ class HttpTransport:
         *,
         allow_private: bool,
         hosts: Mapping[str, str] | None = None,
+        only_mapped: bool = False,
         look_up: LookUp | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
@@ -249,6 +258,7 @@ class HttpTransport:
         from fonds.fetch.network import Network  # noqa: PLC0415
 
         self._hosts = hosts or {}
+        self._only_mapped = only_mapped
         self._network = Network(allow_private=allow_private, look_up=look_up, tls=tls)
 
     async def send(self, request: HttpRequest) -> HttpResponse:
@@ -270,6 +280,8 @@ class HttpTransport:
 
     def _target(self, url: str) -> str:
         target = map_url(url, self._hosts)
+        if self._only_mapped and target == url:
+            raise ForbiddenAddressError(f"{public_url(url)} was not requested: {NO_CONTACT}")
         try:
             return url if target == url else normalize_url(target)
         except ValueError:

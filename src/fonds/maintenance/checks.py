@@ -430,7 +430,12 @@ def check_watermarks(target: MaintenanceTarget) -> Iterator[Finding]:
         states = connection.execute(select(ingestion_source_state)).all()
     ahead = [row.source for row in states if _is_ahead(row.last_seen_key, target.now)]
     registry, now = target.sources, target.now
-    late = [row.source for row in states if _is_late(row, registry.get(row.source), now)]
+    late = [
+        row.source
+        for row in states
+        if row.source in (target.settings.scheduled_sources or [row.source])
+        and _is_late(row, registry.get(row.source), now)
+    ]
     if ahead:
         advice = "later documents may be missing: `fonds backfill SOURCE --since DATE`"
         yield warning("watermarks", f"in the future: {_some(ahead)}", advice)

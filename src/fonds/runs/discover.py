@@ -12,10 +12,10 @@ from datetime import timedelta
 from typing import Final
 
 from fonds.context import Context
-from fonds.errors import MissingKeyError, SuspiciousYieldError
+from fonds.errors import MissingKeyError, SettingsError, SuspiciousYieldError
 from fonds.fetch.archive import FileRecord
 from fonds.fetch.rates import Pace, RetryLog, logged_to
-from fonds.fetch.transport import public_url
+from fonds.fetch.transport import NO_CONTACT, public_url
 from fonds.model import FetchTask, Listing, Watermark
 from fonds.runs.active_run import ActiveRun
 from fonds.runs.normalization import chunker_label
@@ -179,6 +179,13 @@ def check_yield(source: str, records: int, at_least: int) -> None:
             f"{source} yielded {records} records where at least {at_least} are expected; "
             "is the upstream down, or does it serve a login or error page?"
         )
+
+
+def require_contact(context: Context) -> None:
+    """SettingsError if every request to a publisher would be refused."""
+    settings = context.settings
+    if not settings.contact_publishers and not settings.hosts and context.transport is None:
+        raise SettingsError(f"nothing was run: {NO_CONTACT}")
 
 
 def require_key(info: SourceInfo, settings: Settings) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from fonds.errors import FondsError
 from fonds.runs.state import RunReport, RunStatus
 from fonds.sources.base import Registered, SourceInfo
+from fonds.sources.registry import SourceRegistry
 
 TIME_ZONE: Final = ZoneInfo("America/New_York")
 """Washington's time, with daylight saving: most publishers keep its office hours."""
@@ -32,6 +33,11 @@ def trigger_of(info: SourceInfo) -> CronTrigger | None:
     *times, days = info.schedule.split()
     schedule = " ".join([*times, _NUMBERED_DAYS.sub(_day_names, days)])
     return CronTrigger.from_crontab(schedule, timezone=TIME_ZONE)
+
+
+def scheduled(registry: SourceRegistry, names: Sequence[str]) -> list[Registered]:
+    """The sources that are run on schedule: those that are named, or all."""
+    return [registry.require(name) for name in names] or list(registry.values())
 
 
 def next_run(info: SourceInfo, now: datetime) -> datetime | None:

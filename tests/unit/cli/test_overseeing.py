@@ -1,18 +1,22 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import subprocess
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text
+from tests.support import servers
 from tests.unit.cli.conftest import Fonds, Publishers
 
 from fonds.cli.status import _follow_up
 from fonds.demo.bundle import FEEDS
 from fonds.demo.http import Response
 from fonds.library import Library, open_library
+from fonds.runs.schedule import scheduled
 from fonds.sources.registry import SourceRegistry, builtin_sources
 
 REGISTER = "www.federalregister.gov"
@@ -188,7 +192,48 @@ def test_schedule_says_when_sources_are_due(fonds: Fonds) -> None:
     assert outcome.code == 0
     assert re.search(r"^federal_register +10 10 \* \* 1-5 +20", outcome.out, re.MULTILINE)
     rows = fonds("schedule", "--json").json
-    assert [set(row) for row in rows] == [{"source", "schedule", "next"}] * len(builtin_sources())
+    fields = {"source", "schedule", "next", "is_included"}
+    assert [set(row) for row in rows] == [fields] * len(builtin_sources())
+    assert all(row["is_included"] for row in rows)
+
+
+def test_schedule_shows_which_sources_are_left_out(
+    fonds: Fonds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FONDS_SCHEDULED_SOURCES", "gao,crs")
+    rows = {row["source"]: row for row in fonds("schedule", "--json").json}
+    assert {name for name, row in rows.items() if row["is_included"]} == {"gao", "crs"}
+    assert rows["gao"]["next"]
+    assert rows["federal_register"]["next"] is None
+    assert re.search(r"^federal_register .* left out +$", fonds("schedule").out, re.MULTILINE)
+    # What is shown elsewhere is not limited.
+    assert {"gao", "federal_register"} <= {row["source"] for row in fonds("status", "--json").json}
+
+
+def test_scheduler_of_an_unknown_source_is_a_usage_error(
+    fonds: Fonds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert fonds("scheduler", "--source", "nosuch").code == 2
+    monkeypatch.setenv("FONDS_SCHEDULED_SOURCES", "nosuch")
+    assert fonds("schedule").code == 2
+
+
+@pytest.mark.parametrize("options", [["--source", "gao"], []])
+def test_scheduler_runs_only_the_sources_it_is_limited_to(empty: Path, options: list[str]) -> None:
+    inherited = {n: value for n, value in os.environ.items() if not n.startswith("FONDS_")}
+    variables = {"FONDS_HOME": str(empty), "FONDS_SCHEDULED_SOURCES": "crs" if options else "gao"}
+    with subprocess.Popen(
+        [servers.fonds_command(), "scheduler", *options],
+        env={**inherited, **variables},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "scheduler started for gao; stop it with Ctrl-C\n"
+        process.terminate()
+    with open_library(empty) as library:
+        included = scheduled(library.sources, ["gao"])
+    assert [source.info.name for source in included] == ["gao"]
 
 
 @pytest.mark.parametrize(
