@@ -32,7 +32,7 @@ _broken: Final[dict[tuple[str, str], BrokenPlugin]] = {}
 
 
 def load_plugin(entry: EntryPoint, load: Callable[[EntryPoint], T]) -> T:
-    """What a function makes of an entry point; PluginError, reported once, for any failure."""
+    """The result of a function for an entry point; PluginError, reported once, if it fails."""
     try:
         return load(entry)
     except Exception as error:
