@@ -28,6 +28,12 @@ Progress = Callable[[str, Counts], None]
 
 READERS: Final = 2
 """How many documents are read at a time for those who wait for it, such as visitors of the site."""
+REQUEST_MODULES: Final = (
+    "fonds.runs.derivation",
+    "fonds.catalog.versions",
+    "fonds.web.document_html",
+)
+"""Modules with the functions that they wait for, by name: a reader process imports them."""
 
 
 def ignore_progress(_source: str, _counts: Counts) -> None:
@@ -71,17 +77,22 @@ class Context:
 
     @cached_property
     def readers(self) -> ReaderPool:
-        """Processes that read what is asked for; `close_readers` ends them."""
-        return self.open_reader_pool(READERS)
+        """Processes that read what is asked for; `close_readers` ends them.
 
-    def open_reader_pool(self, workers: int) -> ReaderPool:
-        """Processes on this machine that read files one by one, as they come."""
-        return ReaderPool(workers=workers, **self._reader_limits)
+        Each file has a copy of such a process for itself: the next one may belong to another user.
+        """
+        limits = self._reader_limits
+        return ReaderPool(workers=READERS, preload=(*READER_MODULES, *REQUEST_MODULES), **limits)
 
     def open_readers(self, workers: int | None = None) -> Engine:
         """Processes that read many documents, here or on the cluster of the settings."""
         return open_engine(
-            self.settings.engine, workers=workers, is_isolated=True, **self._reader_limits
+            self.settings.engine,
+            workers=workers,
+            preload=READER_MODULES,
+            should_recycle=SHOULD_RECYCLE,
+            is_isolated=True,
+            **self._reader_limits,
         )
 
     @property
@@ -89,8 +100,6 @@ class Context:
         return {
             "seconds": self.settings.read_seconds,
             "memory_mib": self.settings.read_memory_mib,
-            "preload": READER_MODULES,
-            "should_recycle": SHOULD_RECYCLE,
         }
 
     def close_readers(self) -> None:

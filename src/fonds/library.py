@@ -304,11 +304,13 @@ class Library:
 
         return check_quote(self.context, cite, text, as_of=_day(as_of), owner=owner)
 
-    def verify(self, name: str, *, owner: UUID | None = None) -> Verification:
+    def verify(
+        self, name: str, *, owner: UUID | None = None, max_bytes: int | None = None
+    ) -> Verification:
         """Derive a document or passage again from the archived bytes, and compare each step."""
         from fonds.runs.verify import verify  # noqa: PLC0415 — takes 50 ms
 
-        return verify(self.context, name, owner=owner)
+        return verify(self.context, name, owner=owner, max_bytes=max_bytes)
 
     def sample(self, source: str, count: int) -> list[str]:
         """The ids of random public documents of a source."""

@@ -41,6 +41,22 @@ class Untitled(FakeSource):
             yield replace(record, document=replace(record.document, body=None, summary="In short."))
 
 
+class Joined(Untitled):
+    """A source that now reads something else from its file."""
+
+    def parse(self, raw: Raw) -> Iterator[Any]:
+        for record in super().parse(raw):
+            yield replace(record, document=replace(record.document, summary="Joined."))
+
+
+class Empty(Untitled):
+    """A source that needs another file."""
+
+    def parse(self, raw: Raw) -> Iterator[Any]:
+        del raw
+        return iter(())
+
+
 @pytest.fixture
 def office() -> Iterator[NoteOffice]:
     with MisbehavingServer() as server:
@@ -284,20 +300,6 @@ def test_record_that_was_edited_differs(library: Library) -> None:
 
 def test_record_that_the_file_alone_does_not_give_is_unproven(library: Library) -> None:
     ingest(library, Untitled())
-
-    class Joined(Untitled):
-        """A source that now reads something else from its file."""
-
-        def parse(self, raw: Raw) -> Iterator[Any]:
-            for record in super().parse(raw):
-                yield replace(record, document=replace(record.document, summary="Joined."))
-
-    class Empty(Untitled):
-        """A source that needs another file."""
-
-        def parse(self, raw: Raw) -> Iterator[Any]:
-            del raw
-            return iter(())
 
     for source, says in ((Joined(), "joined from several"), (Empty(), "alone does not describe")):
         checked = prove(library, "fake:2", source)

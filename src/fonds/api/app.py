@@ -23,6 +23,7 @@ from fonds.api.dependencies import AppState, make_search_limiter
 from fonds.api.hidden_clients import HiddenClientsMiddleware
 from fonds.api.middleware import MetricsMiddleware, ResponseGuard
 from fonds.api.problems import ErrorRenderer
+from fonds.api.readings import ReadingQueue
 from fonds.api.schemas import FieldError, Problem
 from fonds.api.sessions import LoginLink, Sessions
 from fonds.api.spools import make_spool_slots
@@ -89,6 +90,7 @@ def make_app(
         login_link=login_link,
     )
     app.state.search_limiter = make_search_limiter(library.seams.clock)
+    app.state.reading_queue = ReadingQueue()
     app.state.spool_slots = make_spool_slots()
     problems.install(app, render_error)
     app.add_middleware(ResponseGuard)

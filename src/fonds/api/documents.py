@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Annotated, Any, Final, Literal
+from uuid import UUID
 
 from fastapi import APIRouter, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from fonds import ids
 from fonds.api.dependencies import app_state, limit_searches
 from fonds.api.middleware import UNCHANGED, conditional_response, etag_of
+from fonds.api.readings import reading_queue
 from fonds.api.schemas import (
     MAX_ID_LENGTH,
     OPTIONAL_BEARER,
@@ -35,7 +39,6 @@ from fonds.api.schemas import (
 from fonds.catalog import codes, links, versions
 from fonds.catalog.codes import StoredEdition
 from fonds.citations.export import Style, cited_as
-from fonds.codes.diff.redline import excerpt
 from fonds.errors import UnknownDocumentError
 from fonds.results import Citation, Resolution
 from fonds.search.filters import UPLOADS, Filters, require_source
@@ -295,7 +298,7 @@ def resolve(
 
 
 @citations_router.get("/compare", **returns(ComparedResponse, 401, 404, 422, 429, 503))
-def compare(
+async def compare(
     request: Request,
     before: Annotated[Name, Query(alias="from")],
     after: Annotated[Name, Query(alias="to")],
@@ -307,23 +310,29 @@ def compare(
     """Words deleted and inserted between two documents, or between versions of edition."""
     limit_searches(request)
     app = app_state(request)
-    owner = app.owner(request)
-    old, new = (
-        app.library.document(name, owner=owner, with_text=False)["id"] for name in (before, after)
-    )
-    comparison = versions.compare(
+
+    def authorize() -> tuple[UUID | None, str, str]:
+        owner = app.owner(request)
+        names = (before, after)
+        old, new = (app.library.document(name, owner=owner, with_text=False) for name in names)
+        return owner, old["id"], new["id"]
+
+    owner, old, new = await run_in_threadpool(authorize)
+    work = partial(
+        versions.compare,
         app.context,
         versions.VersionName(id=old, version=from_version),
         versions.VersionName(id=new, version=to_version),
         owner=owner,
+        is_whole=whole,
     )
-    redline = list(comparison.redline.visible_ops() if whole else excerpt(comparison.redline))
+    comparison = await reading_queue(request).run(request, work, user=owner)
     return JSONResponse(
         {
             "before": _side(comparison.before),
             "after": _side(comparison.after),
-            "is_changed": comparison.redline.is_change,
-            "redline": [{"op": op, "text": text} for op, text in redline],
+            "is_changed": comparison.is_changed,
+            "redline": [{"op": op, "text": text} for op, text in comparison.passages],
         }
     )
 

@@ -20,15 +20,18 @@ from fonds.errors import (
     AddressRefusedError,
     BlobMissingError,
     EmbedError,
+    EngineError,
     FondsError,
     GateError,
     LeaseLostError,
+    ParseError,
     SettingsError,
     StoreError,
     UnknownDocumentError,
     UploadRefusedError,
     UsageError,
     WebhookError,
+    WorkerDiedError,
 )
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -58,6 +61,9 @@ _BY_TYPE: Final[tuple[tuple[type[FondsError], int, str, str], ...]] = (
     (LeaseLostError, 409, "moved-on", "the job changed in the meantime; read it again"),
     (BlobMissingError, 404, "file-missing", "the file is not in the store"),
     (StoreError, 503, "store-unavailable", "the object store does not respond; try again"),
+    (ParseError, 422, "unreadable", ""),
+    (WorkerDiedError, 503, "reader-died", "the process that read the file has ended; try again"),
+    (EngineError, 422, "unreadable", ""),
     (EmbedError, 503, "model-unavailable", "the embedding model does not respond; try again"),
 )
 """The first match applies; an empty detail means the text of the error."""

@@ -8,17 +8,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any, Final
 from uuid import UUID
 
+from pydantic import TypeAdapter
 from sqlalchemy import Connection, Row, select
 
 from fonds import ids
-from fonds.codes.diff.redline import Redline, redline
+from fonds.codes.diff.redline import ChangedPassage, excerpt, redline
 from fonds.context import Context
+from fonds.engine.readers import ReadingKey
 from fonds.errors import UnknownDocumentError, UsageError
+from fonds.normalize.registry import NormalizerInput, make_text
 from fonds.results import DocumentSummary
-from fonds.runs.normalization import NORMALIZER_BY_FORMAT, normalize_archived
+from fonds.runs.normalization import NORMALIZER_BY_FORMAT, read_archived
 from fonds.search.lookup import DocumentLookup, age, describe_document, document_rows
 from fonds.stores.database import Database, from_row
 from fonds.stores.documents import visible_to
@@ -159,19 +163,72 @@ class Compared:
 
     before: ComparedText
     after: ComparedText
-    redline: Redline
+    is_changed: bool
+    """Whether any word differs."""
+    passages: tuple[ChangedPassage, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ComparisonInput:
+    """Two texts, each as it is or as the bytes that it is made of."""
+
+    before: str | NormalizerInput
+    after: str | NormalizerInput
+    is_whole: bool
+
+    @property
+    def key(self) -> ReadingKey:
+        """What the result depends on."""
+        one, other = (
+            (text, "") if isinstance(text, str) else (text.data, f"{text.label} {text.address}")
+            for text in (self.before, self.after)
+        )
+        content = one[0].encode() if isinstance(one[0], str) else one[0]
+        return ReadingKey.of(content, "compare", one[1], *other, str(self.is_whole))
 
 
 def compare(
-    context: Context, before: VersionName, after: VersionName, *, owner: UUID | None = None
+    context: Context,
+    before: VersionName,
+    after: VersionName,
+    *,
+    owner: UUID | None = None,
+    is_whole: bool = True,
 ) -> Compared:
-    """The words that were deleted and inserted between two texts."""
+    """The words that were deleted and inserted between two texts, found in a reader process.
+
+    Unless `is_whole`, unchanged words are left out except around changes.
+    """
     one, old = _read(context, before, owner)
     other, new = _read(context, after, owner)
-    return Compared(before=one, after=other, redline=redline(old, new))
+    work = ComparisonInput(before=old, after=new, is_whole=is_whole)
+    result = context.readers.read_now(compare_texts, work, key=work.key)
+    is_changed, passages = _result_adapter().validate_python(result)
+    return Compared(before=one, after=other, is_changed=is_changed, passages=passages)
 
 
-def _read(context: Context, name: VersionName, owner: UUID | None) -> tuple[ComparedText, str]:
+@cache
+def _result_adapter() -> TypeAdapter[tuple[bool, tuple[ChangedPassage, ...]]]:
+    return TypeAdapter(tuple[bool, tuple[ChangedPassage, ...]])
+
+
+def compare_texts(work: ComparisonInput) -> list[Any]:
+    """Whether two texts differ, and their passages."""
+    changes = redline(*map(_text_to_compare, (work.before, work.after)))
+    passages = changes.visible_ops() if work.is_whole else excerpt(changes)
+    return [changes.is_change, list(map(list, passages))]
+
+
+def _text_to_compare(text: str | NormalizerInput) -> str:
+    markdown = text if isinstance(text, str) else make_text(text).markdown
+    if len(markdown) > MAX_LENGTH:
+        raise UsageError(f"a text is longer than the {MAX_LENGTH:,} characters compared")
+    return markdown
+
+
+def _read(
+    context: Context, name: VersionName, owner: UUID | None
+) -> tuple[ComparedText, str | NormalizerInput]:
     columns = documents.c
     more = (
         columns.body_text,
@@ -191,7 +248,7 @@ def _read(context: Context, name: VersionName, owner: UUID | None) -> tuple[Comp
     text = (
         row.body_text or row.summary or row.title if is_today else _earlier(context, row, version)
     )
-    if len(text) > MAX_LENGTH:
+    if isinstance(text, str) and len(text) > MAX_LENGTH:
         raise UsageError(
             f"the text of {row.id} is longer than the {MAX_LENGTH:,} characters compared"
         )
@@ -211,15 +268,12 @@ def _version(connection: Connection, document: Row[Any], name: str) -> Row[Any]:
     return matches[0]
 
 
-def _earlier(context: Context, document: Row[Any], version: Any) -> str:
-    """An earlier text, made again from the archive."""
+def _earlier(context: Context, document: Row[Any], version: Any) -> str | NormalizerInput:
+    """An earlier text, or the bytes in the archive that it is made of."""
     if version.body_text_sha256 and version.body_text_sha256 == document.body_text_sha256:
         return str(document.body_text)
     if version.body_archive_key is None:
         raise UsageError(f"that version of {document.id} has no text of its own")
     made_by = (document.body_normalizer_version or "").partition("@")[0]
     normalizer = made_by or NORMALIZER_BY_FORMAT.get(document.body_raw_format or "", "")
-    empty_map: dict[str, Any] = {"sections": [], "pages": []}
-    return normalize_archived(
-        context, document.id, normalizer, version.body_archive_key, empty_map
-    ).markdown
+    return read_archived(context, document.id, normalizer, version.body_archive_key)

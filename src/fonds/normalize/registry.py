@@ -205,6 +205,11 @@ class NormalizerInput:
     address: str | None
     """The address of the bytes, which completes the links of a page."""
 
+    @property
+    def label(self) -> str:
+        """Name and version of the normalizer."""
+        return get_normalizer(self.normalizer).label
+
 
 def make_text(work: NormalizerInput) -> NormalizedBody:
     """Normalize one document."""

@@ -139,12 +139,17 @@ def normalize_archived(
 
     `body_map` has what comes from metadata: the headings above the body, and its first page.
     """
+    work = read_archived(context, document_id, normalizer, key)
+    reading = ReadingKey.of(work.data, "text", work.label, work.address or "")
+    text = context.readers.read_now(read_text, work, key=reading)
+    return with_metadata(text_of_json(text), body_map)
+
+
+def read_archived(context: Context, document_id: str, normalizer: str, key: str) -> NormalizerInput:
+    """The bytes of a body of a document, from the archive, for a normalizer."""
     address = source_address(context, document_id, key)
     data = read_reference(context.blobs, key)
-    work = NormalizerInput(normalizer=normalizer, data=data, address=address)
-    reading = ReadingKey.of(data, "text", get_normalizer(normalizer).label, address or "")
-    text = context.readers.read_now(read_text, work, key=reading)
-    return _with_metadata(text_of_json(text), body_map)
+    return NormalizerInput(normalizer=normalizer, data=data, address=address)
 
 
 def source_address(context: Context, document_id: str, key: str) -> str | None:
@@ -170,7 +175,7 @@ def _address_in_pack(blobs: Blobs, key: str, section: str) -> str | None:
         return None
 
 
-def _with_metadata(text: NormalizedBody, body_map: Mapping[str, Any]) -> NormalizedBody:
+def with_metadata(text: NormalizedBody, body_map: Mapping[str, Any]) -> NormalizedBody:
     """The text with what comes from metadata: the headings above it, and its first page."""
     text = replace(text, above=tuple(body_map.get("above", ())))
     first = next((page for offset, page in body_map["pages"] if offset == 0), None)

@@ -8,51 +8,42 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cache
 from hashlib import sha256
-from typing import Any, Final, Literal
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
+from pydantic import TypeAdapter
 from sqlalchemy import Connection, Row, select
 
-from fonds import ids
-from fonds.chunk.chunker import CHUNKER_NAME, CHUNKER_VERSION, Chunker
 from fonds.context import Context
-from fonds.errors import FondsError, UnknownDocumentError
-from fonds.model import (
-    Archived,
-    Chunk,
-    Document,
-    FetchTask,
-    NormalizedBody,
-    ParsedRecord,
-    Raw,
-    RawPart,
-)
-from fonds.normalize.registry import get_normalizer, normalizer_names
+from fonds.errors import EngineError, FondsError, UnknownDocumentError, UsageError
+from fonds.normalize.registry import normalizer_names
 from fonds.results import Verification, VerificationStep
-from fonds.runs.normalization import (
-    normalize_archived,
-    passages_of_text,
-    prepare_write,
-    source_address,
+from fonds.runs.derivation import (
+    ArchivedFile,
+    DerivationInput,
+    StepName,
+    StoredDocument,
+    StoredPassage,
+    derive_again,
+    step_of,
 )
+from fonds.runs.normalization import source_address
 from fonds.sources.base import Source
 from fonds.stores.blobs import read_reference
 from fonds.stores.citations import resolve
 from fonds.stores.documents import visible_to
-from fonds.stores.passages import chunk_meta
 from fonds.stores.tables import document_chunk_buffer, documents
+
+T = TypeVar("T")
 
 FindSource = Callable[[str], Source]
 
-_Outcome = Literal["match", "differs", "unproven"]
-_Name = Literal["raw", "body", "record", "text", "passages"]
 _PASSAGE: Final = re.compile(r"(?P<name>.+)#(?P<ordinal>[0-9]{1,9})")
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_CHUNKER: Final = re.compile(r"(?P<label>\S+):(?P<most>\d+)/(?P<overlap>\d+)\Z")
-_MAX_EXCERPT: Final = 60
-"""Characters of a difference."""
+MIB: Final = 1 << 20
 
 
 def verify(
@@ -61,23 +52,23 @@ def verify(
     *,
     owner: UUID | None = None,
     find_source: FindSource | None = None,
+    max_bytes: int | None = None,
 ) -> Verification:
     """Derive a document, or one passage of it, again from the archive, and compare each step.
 
     `name` is an id or alias; of a passage `ID#n` or its UUID. `owner` is the user whose uploads are
-    visible next to public documents.
+    visible next to public documents. A reader process derives it; UsageError if its file and text
+    have more than `max_bytes`.
     """
     with context.database.read() as connection:
         row, ordinal = _find(connection, name.replace("\0", "\ufffd"), owner)
-        derivation = _Derivation(
-            context,
-            row,
-            find_source or context.sources.parser,
-            _passages(connection, row.uid, ordinal),
-        )
-    if ordinal is not None and not derivation.passages:
+        passages = _passages(connection, row.uid, ordinal)
+    if ordinal is not None and not passages:
         raise UnknownDocumentError(f"{row.id} has no passage {ordinal}")
-    steps = list(derivation.steps(ordinal))
+    proof = _Proof(
+        context, row, passages, ordinal, find_source or context.sources.parser, max_bytes
+    )
+    steps = list(proof.steps())
     wrong = [step for step in steps if step.outcome == "differs"]
     wrong += [step for step in steps if step.outcome == "unproven"]
     return Verification(
@@ -85,7 +76,7 @@ def verify(
         reason=f"{wrong[0].name}: {wrong[0].says}" if wrong else None,
         id=row.id,
         passage=ordinal,
-        chunk_id=derivation.passages[0].chunk_id if ordinal is not None else None,
+        chunk_id=passages[0].chunk_id if ordinal is not None else None,
         title=row.title,
         citation_string=row.citation_string,
         source_url=row.source_url,
@@ -147,35 +138,46 @@ def _passages(connection: Connection, uid: UUID, ordinal: int | None) -> Sequenc
 
 
 @dataclass(frozen=True, slots=True)
-class _Derived:
-    """The title, summary and text that the archived bytes yield."""
-
-    title: str
-    summary: str | None
-    text: NormalizedBody | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Derivation:
+class _Proof:
     context: Context
     row: Row[Any]
-    find_source: FindSource
     passages: Sequence[Row[Any]]
     """The stored passages that are compared."""
+    ordinal: int | None
+    find_source: FindSource
+    max_bytes: int | None
 
-    def steps(self, ordinal: int | None) -> Iterator[VerificationStep]:
+    def steps(self) -> Iterator[VerificationStep]:
         """The steps in their order, up to the first that differs."""
+        row = self.row
+        self._require_small()
         raw = self._raw()
         yield raw
-        if self.row.body_raw_path not in {None, self.row.raw_path}:
+        if row.body_raw_path not in {None, row.raw_path}:
             raw = self._second_file()
             yield raw
-        if raw.outcome != "match":
-            return
-        step, derived = self._text() if self.row.body_text is not None else self._record()
-        yield step
-        if derived is not None:
-            yield self._cut(derived, ordinal)
+        if raw.outcome == "match":
+            yield from self._derived()
+
+    def _derived(self) -> Sequence[VerificationStep]:
+        row = self.row
+        if row.body_raw_path is not None and row.body_text is None:
+            why = "its text is still to be derived: `fonds normalize --drain`"
+            return [step_of("text", "unproven", why)]
+        name = (row.body_normalizer_version or "").partition("@")[0]
+        is_normalized = row.body_text is not None and name in normalizer_names()
+        try:
+            parser = None if is_normalized else self.find_source(row.source)
+        except FondsError as error:
+            why = f"{row.source} cannot read the file by itself: {error}"
+            return [step_of("record", "unproven", why)]
+        work = self._work(parser)
+        try:
+            steps = self.context.readers.read_now(derive_again, work, key=work.key)
+            return _steps_adapter().validate_python(steps)
+        except EngineError as error:
+            kind: StepName = "text" if parser is None else "record"
+            return [step_of(kind, "unproven", f"its file cannot be read: {error}")]
 
     # Bytes ------------------------------------------------------------------------------------
 
@@ -188,190 +190,65 @@ class _Derivation:
             for chunk in self.context.blobs.stream(key):
                 digest.update(chunk)
         except FondsError as error:
-            return _step("raw", "differs", f"{key} cannot be read: {error}")
+            return step_of("raw", "differs", f"{key} cannot be read: {error}")
         return _compared("raw", key, expected, digest.hexdigest())
 
     def _second_file(self) -> VerificationStep:
         return self._compare_hash("body", self.row.body_raw_path, self.row.body_raw_sha256)
 
-    def _compare_hash(self, name: _Name, key: str, expected: str) -> VerificationStep:
+    def _compare_hash(self, name: StepName, key: str, expected: str) -> VerificationStep:
         try:
             data = read_reference(self.context.blobs, key)
         except FondsError as error:
-            return _step(name, "differs", f"{key} cannot be read: {error}")
+            return step_of(name, "differs", f"{key} cannot be read: {error}")
         return _compared(name, key, expected, sha256(data).hexdigest())
 
-    # Text -------------------------------------------------------------------------------------
-
-    def _text(self) -> tuple[VerificationStep, _Derived | None]:
-        row = self.row
-        name = row.body_normalizer_version.partition("@")[0]
-        if name not in normalizer_names():
-            return self._record()
-        try:
-            text = normalize_archived(self.context, row.id, name, row.body_raw_path, row.body_map)
-        except FondsError as error:
-            return _step("text", "differs", f"{name} cannot read the bytes: {error}"), None
-        message = f"{row.body_normalizer_version} gives the same {len(row.body_text):,} characters"
-        if (current := get_normalizer(name).label) != row.body_normalizer_version:
-            message = f"{current} gives the same text as {row.body_normalizer_version} did"
-        if text.markdown != row.body_text:
-            return _step("text", "differs", self._text_differs(text, current)), _Derived(
-                row.title, row.summary, text
-            )
-        if ids.text_sha256(row.body_text) != row.body_text_sha256:
-            return _step("text", "differs", "the hash that is recorded is not the text's"), None
-        return _step("text", "match", message), _Derived(row.title, row.summary, text)
-
-    def _text_differs(self, text: NormalizedBody, current: str) -> str:
-        row = self.row
-        difference = _difference(row.body_text, text.markdown)
-        if ids.text_sha256(row.body_text) != row.body_text_sha256:
-            return f"the stored text was changed after it was derived: {difference}"
-        if current != row.body_normalizer_version:
-            return (
-                f"{row.body_normalizer_version} derived it and this program has {current}, "
-                f"which may be the reason; `fonds renormalize` updates it: {difference}"
-            )
-        return difference
-
-    # Record -----------------------------------------------------------------------------------
-
-    def _record(self) -> tuple[VerificationStep, _Derived | None]:
-        """Parse the raw files again with their source, for texts that no normalizer makes."""
-        row = self.row
-        if row.body_raw_path is not None and row.body_text is None:
-            why = "its text is still to be derived: `fonds normalize --drain`"
-            return _step("text", "unproven", why), None
-        try:
-            record = self._parsed()
-        except Exception as error:  # noqa: BLE001 — files that belong together may break a parser
-            why = f"{row.source} cannot read the file by itself: {error}"
-            return _step("record", "unproven", why), None
-        if record is None or record.document is None:
-            why = f"{row.raw_path} alone does not describe it; it was joined from several files"
-            return _step("record", "unproven", why), None
-        return self._compare(record, record.document)
-
-    def _parsed(self) -> ParsedRecord | None:
-        row = self.row
-        source = self.find_source(row.source)
-        task = FetchTask(source=row.source, key=row.task_key or row.id, parts=())
-        for item in source.parse(Raw(task=task, parts=tuple(self._parts()))):
-            if isinstance(item, ParsedRecord) and item.document and item.document.id == row.id:
-                return item
-        return None
-
-    def _parts(self) -> Iterator[RawPart]:
-        row = self.row
-        for key in dict.fromkeys(filter(None, (row.raw_path, row.body_raw_path))):
-            data = read_reference(self.context.blobs, key)
-            archived = Archived(
-                url=source_address(self.context, row.id, key) or key,
+    def _work(self, parser: Source | None) -> DerivationInput:
+        row, context = self.row, self.context
+        keys = [row.body_raw_path] if parser is None else [row.raw_path, row.body_raw_path]
+        files = [
+            ArchivedFile(
                 key=key,
-                sha256=sha256(data).hexdigest(),
-                size=len(data),
-                retrieved_at=row.retrieved_at,
+                data=read_reference(context.blobs, key),
+                address=source_address(context, row.id, key),
             )
-            yield RawPart(name="", archived=archived, data=data)
-
-    def _compare(
-        self, record: ParsedRecord, document: Document
-    ) -> tuple[VerificationStep, _Derived | None]:
-        row = self.row
-        text = document.body.normalized if document.body else None
-        stored = {"title": row.title, "summary": row.summary, "text": row.body_text}
-        again = {
-            "title": document.title,
-            "summary": document.summary,
-            "text": text.markdown if text else None,
-        }
-        derived = _Derived(document.title, document.summary, text)
-        for name, value in stored.items():
-            if value != again[name]:
-                difference = f"another {name}: {_difference(value or '', again[name] or '')}"
-                return self._differs(record, difference)
-        return _step(
-            "record", "match", f"{row.source} reads the same record from the file"
-        ), derived
-
-    def _differs(
-        self, record: ParsedRecord, difference: str
-    ) -> tuple[VerificationStep, _Derived | None]:
-        chunker = self._chunker() or self.context.chunker
-        content = prepare_write(record, self.row.task_key or "", chunker).content_sha256
-        if content == self.row.content_sha256:
-            return _step("record", "differs", f"the stored record was changed: {difference}"), None
-        why = "the file alone gives it, and it was joined from several or is read otherwise by now"
-        return _step("record", "unproven", f"{difference}; {why}"), None
-
-    # Passages ---------------------------------------------------------------------------------
-
-    def _chunker(self) -> Chunker | None:
-        """A chunker with the recorded sizes, whatever the settings are today."""
-        sizes = _CHUNKER.search(self.row.recipe)
-        if sizes is None:
-            return None
-        return Chunker(max_tokens=int(sizes["most"]), overlap_tokens=int(sizes["overlap"]))
-
-    def _cut(self, derived: _Derived, ordinal: int | None) -> VerificationStep:
-        chunker = self._chunker() or self.context.chunker
-        passages = passages_of_text(
-            self.row.id, derived.title, derived.summary, derived.text, chunker
+            for key in dict.fromkeys(filter(None, keys))
+        ]
+        return DerivationInput(
+            document=_columns(StoredDocument, row),
+            passages=[_columns(StoredPassage, passage) for passage in self.passages],
+            ordinal=self.ordinal,
+            files=files,
+            parser=parser,
+            max_tokens=context.chunker.max_tokens,
+            overlap_tokens=context.chunker.overlap_tokens,
         )
-        again = passages.chunks if ordinal is None else passages.chunks[ordinal : ordinal + 1]
-        difference = self._cut_differs(again)
-        if difference is None:
-            what = f"passage {ordinal}" if ordinal is not None else f"all {len(again):,} passages"
-            return _step("passages", "match", f"the chunker gives {what} again")
-        label = f"{CHUNKER_NAME}@{CHUNKER_VERSION}"
-        recorded = {f"{row.chunker_name}@{row.chunker_version}" for row in self.passages}
-        if recorded - {label}:
-            labels = ", ".join(sorted(recorded))
-            difference = f"{labels} cut it and this program has {label}: {difference}"
-        return _step("passages", "differs", difference)
 
-    def _cut_differs(self, again: Sequence[Chunk]) -> str | None:
-        for row, chunk in zip(self.passages, again, strict=False):
-            if (difference := _passage_differs(row, chunk)) is not None:
-                return f"passage {row.chunk_ord} {difference}"
-        if len(self.passages) != len(again):
-            return f"{len(self.passages):,} passages are stored, and the text gives {len(again):,}"
-        return None
+    def _require_small(self) -> None:
+        if self.max_bytes is None:
+            return
+        keys = {self.row.raw_path, self.row.body_raw_path} - {None}
+        files = [self.context.blobs.head(key) for key in keys if "#" not in key]
+        size = sum(file.size for file in files if file) + len(self.row.body_text or "")
+        if size > self.max_bytes:
+            limit = f"{self.max_bytes / MIB:.0f} MiB"
+            raise UsageError(
+                f"{self.row.id} has more than {limit}, the limit of a server: run `fonds verify`"
+            )
 
 
-def _passage_differs(row: Row[Any], chunk: Chunk) -> str | None:
-    if row.text != chunk.text:
-        return f"has other words: {_difference(row.text, chunk.text)}"
-    if row.chunk_sha != ids.chunk_sha(row.text):
-        return "is recorded with a hash that is not its own"
-    meta = chunk_meta(chunk)
-    for name in ("start", "end", "locator"):
-        if row.meta.get(name) != meta[name]:
-            return f"is recorded with the {name} {row.meta.get(name)}, not {meta[name]}"
-    if row.chunk_ord != chunk.ordinal:
-        return f"should be passage {chunk.ordinal}"
-    return None
+@cache
+def _steps_adapter() -> TypeAdapter[list[VerificationStep]]:
+    return TypeAdapter(list[VerificationStep])
 
 
-def _step(name: _Name, outcome: _Outcome, text: str) -> VerificationStep:
-    return VerificationStep(name=name, outcome=outcome, says=text)
+def _columns(kind: type[T], row: Row[Any]) -> T:
+    """A record of the columns that it has fields for."""
+    names = [entry.name for entry in fields(kind)]  # type: ignore[arg-type]  # all are dataclasses
+    return kind(**{name: getattr(row, name) for name in names})
 
 
-def _compared(name: _Name, key: str, expected: str, actual: str) -> VerificationStep:
+def _compared(name: StepName, key: str, expected: str, actual: str) -> VerificationStep:
     if actual == expected:
-        return _step(name, "match", f"{key} has the sha256 {expected}")
-    return _step(name, "differs", f"{key} has the sha256 {actual}, not {expected}")
-
-
-def _difference(stored: str, again: str) -> str:
-    """The position where two texts begin to differ, with a few words of each."""
-    pairs = enumerate(zip(stored, again, strict=False))
-    at = next((at for at, (one, other) in pairs if one != other), min(len(stored), len(again)))
-    return f"at character {at:,}: stored {_words(stored, at)}, derived {_words(again, at)}"
-
-
-def _words(text: str, at: int) -> str:
-    begin = max(0, text.rfind(" ", 0, at) + 1 if at - text.rfind(" ", 0, at) < _MAX_EXCERPT else at)
-    excerpt = " ".join(text[begin : begin + _MAX_EXCERPT].split())
-    return f"“{excerpt}”" if excerpt else "nothing"
+        return step_of(name, "match", f"{key} has the sha256 {expected}")
+    return step_of(name, "differs", f"{key} has the sha256 {actual}, not {expected}")

@@ -16,6 +16,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import cache
 from html import escape
 from itertools import pairwise
 from pathlib import Path
@@ -28,9 +29,11 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
+from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Connection, func, select
 
-from fonds.stores.database import Database
+from fonds.context import Context
+from fonds.errors import ItemFailedError
 from fonds.stores.permissions import make_private_folder
 from fonds.stores.tables import document_chunk_buffer, documents
 
@@ -98,6 +101,50 @@ def render(text: str, passages: Mapping[int, int] | None = None, *, prefix: str 
     _mark_passages(tokens, lines)
     html = _PARSER.renderer.render(tokens, _PARSER.options, {})
     return Rendered(html=_clean(html).replace("<p></p>\n", ""), headings=headings)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RenderInput:
+    """A part of a text, with the offsets of its passages by their numbers."""
+
+    text: str
+    passages: Mapping[int, int]
+    prefix: str
+
+
+def render_part(work: RenderInput) -> dict[str, Any]:
+    """Render a part in a reader process: a text can be made to take minutes."""
+    return asdict(render(work.text, work.passages, prefix=work.prefix))
+
+
+def rendered_of_json(value: Any) -> Rendered:
+    """The part that `render_part` returned; its types and all its markup are checked."""
+    try:
+        rendered = _rendered_adapter().validate_python(value)
+    except ValidationError as error:
+        raise ItemFailedError("the reader process returned something other than HTML") from error
+    if not is_clean(rendered.html):
+        raise ItemFailedError("the reader process returned markup that no page may contain")
+    return rendered
+
+
+@cache
+def _rendered_adapter() -> TypeAdapter[Rendered]:
+    return TypeAdapter(Rendered)
+
+
+_NAMES: Final = "|".join(sorted(_TAGS))
+_CLEAN_MARKUP: Final = re.compile(
+    rf"</(?:{_NAMES})>"
+    rf"|<(?:{_NAMES})(?: (?:id|title|class|rel|start)=\"[^\"]*\""
+    r"| href=\"(?:https?|mailto):[^\"]*\")*>",
+    re.IGNORECASE,
+)
+
+
+def is_clean(html: str) -> bool:
+    """Whether HTML has no other markup than what the sanitizer writes; in linear time."""
+    return "<" not in _CLEAN_MARKUP.sub("", html)
 
 
 def _clean(html: str) -> str:
@@ -257,25 +304,52 @@ class _PartBounds:
     end: int
 
 
-class HtmlTexts:
-    """The texts of documents as HTML, rendered on demand and cached."""
+class UnrenderedError(LookupError):
+    """A part of a text is to be rendered first, which may take long."""
 
-    def __init__(self, database: Database, home: Path) -> None:
-        self._database = database
-        self._folder = home / FOLDER
+    def __init__(self, document: Mapping[str, Any], number: int) -> None:
+        super().__init__(number)
+        self.document = document
+        self.number = number
+
+
+class HtmlTexts:
+    """The texts of documents as HTML, rendered by reader processes on demand and cached."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._folder = context.settings.home / FOLDER
 
     def part(self, document: Mapping[str, Any], number: int) -> RenderedSection | None:
-        """A part of a document's text: None without a text, the last for too large a number."""
+        """A part of a document's text: None without a text, the last for too large a number.
+
+        UnrenderedError if it is not in the cache.
+        """
         if document["body_text_sha256"] is None:
             return None
         key = _key(document)
         bounds = self._bounds(key, document)
         number = min(max(number, 1), len(bounds.offsets))
-        path = self._folder / key[:2] / f"{key}.{number}"
-        html, headings = _read_cache(path) or self._render(path, document, bounds, number)
+        cached = _read_cache(self._path(key, number))
+        if cached is None:
+            raise UnrenderedError(document, number)
+        html, headings = cached
         return RenderedSection(
             html=html, headings=headings, number=number, parts=len(bounds.offsets)
         )
+
+    def render(self, unrendered: UnrenderedError) -> RenderedSection:
+        """Render and cache a part."""
+        document, number = unrendered.document, unrendered.number
+        key = _key(document)
+        bounds = self._bounds(key, document)
+        html, headings = self._render(self._path(key, number), document, bounds, number)
+        return RenderedSection(
+            html=html, headings=headings, number=number, parts=len(bounds.offsets)
+        )
+
+    def _path(self, key: str, number: int) -> Path:
+        return self._folder / key[:2] / f"{key}.{number}"
 
     def part_of(self, document: Mapping[str, Any], passage: int) -> int:
         """The number of the part that contains a passage."""
@@ -288,7 +362,7 @@ class HtmlTexts:
         path = self._folder / key[:2] / f"{key}.cuts"
         with suppress(*_CACHE_ERRORS):
             return _PartBounds(**json.loads(path.read_bytes()))
-        with self._database.read() as connection:
+        with self._context.database.read() as connection:
             bounds = _part_bounds(connection, document)
         _write_cache(path, json.dumps(asdict(bounds)).encode())
         return bounds
@@ -298,10 +372,12 @@ class HtmlTexts:
     ) -> _Page:
         start = bounds.offsets[number - 1]
         end = [*bounds.offsets, bounds.end][number]
-        with self._database.read() as connection:
+        with self._context.database.read() as connection:
             text = _text(connection, document["id"], start, end)
             passages = _passages(connection, document, start, end)
-        rendered = render(text, passages, prefix=f"s{number}-" if number > 1 else "s")
+        prefix = f"s{number}-" if number > 1 else "s"
+        work = RenderInput(text=text, passages=passages, prefix=prefix)
+        rendered = rendered_of_json(self._context.readers.read_now(render_part, work))
         html = rendered.html.encode()
         headings = [asdict(heading) for heading in rendered.headings]
         _write_cache(

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse, Response
 
 from fonds.api.dependencies import app_state, limit_searches
+from fonds.api.readings import MAX_BYTES, reading_queue
 from fonds.api.schemas import DocumentId
 from fonds.catalog.bills import bill
 from fonds.catalog.codes import code, code_position, codes
@@ -18,9 +21,10 @@ from fonds.catalog.links import cited_by, cites
 from fonds.catalog.members import member, sponsored, statements, votes_cast
 from fonds.catalog.versions import VersionName, compare, shapes
 from fonds.citations.export import cited_as
-from fonds.codes.diff.redline import Op
+from fonds.codes.diff.redline import ChangedPassage, Op
 from fonds.library import Library
 from fonds.stores.database import Database
+from fonds.web.document_html import RenderedSection, UnrenderedError
 from fonds.web.rendering import PageCache, Viewer, at, page, texts_of, viewer_of
 
 LINKS: Final = 12
@@ -50,7 +54,7 @@ class _PartRequest:
 
 
 @router.get("/d/{document_id:path}")
-def show_document(
+async def show_document(
     request: Request,
     document_id: DocumentId,
     *,
@@ -62,7 +66,6 @@ def show_document(
     said: _Number = 0,
 ) -> Response:
     """A document, or the part of it that contains a passage."""
-    viewer = viewer_of(request)
     requested = _PartRequest(
         id=document_id,
         part=part,
@@ -72,21 +75,41 @@ def show_document(
         votes=votes,
         statements=said,
     )
+    try:
+        return await run_in_threadpool(_show, request, requested)
+    except UnrenderedError as unrendered:
+        render = partial(texts_of(request).render, unrendered)
+        owner = unrendered.document["owner"]
+        rendered = await reading_queue(request).run(request, render, user=owner)
+        return await run_in_threadpool(_show, request, requested, rendered)
+
+
+def _show(
+    request: Request, requested: _PartRequest, rendered: RenderedSection | None = None
+) -> Response:
+    """The page; UnrenderedError unless the text is rendered."""
+    viewer = viewer_of(request)
+    make = partial(_document_page, request, viewer, requested, rendered)
     if viewer.is_logged_in:  # the page then contains a form key
-        return _document_page(request, viewer, requested)
+        return make()
     cache: PageCache = request.app.state.page_cache
-    key = (requested, viewer.user_id, viewer.is_operator)
-    return cache.get(key, lambda: _document_page(request, viewer, requested))
+    return cache.get((requested, viewer.user_id, viewer.is_operator), make)
 
 
-def _document_page(request: Request, viewer: Viewer, requested: _PartRequest) -> Response:
+def _document_page(
+    request: Request,
+    viewer: Viewer,
+    requested: _PartRequest,
+    rendered: RenderedSection | None,
+) -> Response:
     library, texts = app_state(request).library, texts_of(request)
     document = library.document(requested.id, owner=viewer.user_id, with_text=False)
     if document["id"] != requested.id:
         return RedirectResponse(at(document["id"]))
-    is_of_passage = requested.passage is not None
-    part = texts.part_of(document, requested.passage or 0) if is_of_passage else requested.part
-    rendered = texts.part(document, part)
+    if rendered is None:
+        is_of_passage = requested.passage is not None
+        part = texts.part_of(document, requested.passage or 0) if is_of_passage else requested.part
+        rendered = texts.part(document, part)
     response = page(
         request,
         _template(document),
@@ -121,13 +144,21 @@ def show_links(
 
 
 @router.get("/verify/{document_id:path}")
-def verify(request: Request, document_id: DocumentId) -> Response:
+async def verify(request: Request, document_id: DocumentId) -> Response:
     """The verification of a document against the archived bytes."""
     limit_searches(request)
+    viewer, document = await run_in_threadpool(_visible_document, request, document_id)
+    library = app_state(request).library
+    check = partial(library.verify, document["id"], owner=viewer.user_id, max_bytes=MAX_BYTES)
+    verification = await reading_queue(request).run(request, check, user=viewer.user_id)
+    return await run_in_threadpool(
+        page, request, "verify.html", viewer=viewer, document=document, verification=verification
+    )
+
+
+def _visible_document(request: Request, document_id: str) -> tuple[Viewer, dict[str, Any]]:
     viewer, library = viewer_of(request), app_state(request).library
-    document = library.document(document_id, owner=viewer.user_id, with_text=False)
-    verification = library.verify(document["id"], owner=viewer.user_id)
-    return page(request, "verify.html", viewer=viewer, document=document, verification=verification)
+    return viewer, library.document(document_id, owner=viewer.user_id, with_text=False)
 
 
 def _template(document: Mapping[str, Any]) -> str:
@@ -222,7 +253,7 @@ def show_node(
 
 
 @router.get("/compare")
-def show_comparison(
+async def show_comparison(
     request: Request,
     before: _Id,
     after: _Id,
@@ -232,15 +263,21 @@ def show_comparison(
 ) -> Response:
     """Two texts side by side, with deletions and insertions."""
     limit_searches(request)
-    viewer = viewer_of(request)
-    comparison = compare(
+    viewer = await run_in_threadpool(viewer_of, request)
+    work = partial(
+        compare,
         app_state(request).context,
         VersionName(id=before, version=before_version),
         VersionName(id=after, version=after_version),
         owner=viewer.user_id,
     )
-    rows = list(_rows(comparison.redline.visible_ops()))
-    return page(request, "compare.html", viewer=viewer, comparison=comparison, rows=rows)
+    comparison = await reading_queue(request).run(request, work, user=viewer.user_id)
+
+    def show() -> Response:
+        rows = list(_rows(comparison.passages))
+        return page(request, "compare.html", viewer=viewer, comparison=comparison, rows=rows)
+
+    return await run_in_threadpool(show)
 
 
 @dataclass(slots=True)
@@ -258,7 +295,7 @@ class AlignedRow:
         return any(op != "keep" and text.endswith("\n\n") for op, text in last)
 
 
-def _rows(ops: Iterable[Op]) -> Iterator[AlignedRow]:
+def _rows(ops: Iterable[ChangedPassage]) -> Iterator[AlignedRow]:
     """Group segments by paragraph; the end of an unchanged paragraph ends the row."""
     row = AlignedRow()
     for op, text in ops:

@@ -231,7 +231,7 @@ def make_site(
         login_link=login_link,
         render_error=_error_page,
     )
-    app.state.texts = HtmlTexts(library.database, library.settings.home)
+    app.state.texts = HtmlTexts(library.context)
     app.state.page_cache = PageCache(library.seams.clock)
     for router in ROUTERS:
         app.include_router(router, include_in_schema=False)

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.web.document_html import render
+from fonds.errors import ItemFailedError
+from fonds.web.document_html import is_clean, render, rendered_of_json
 
 TAGS: Final = frozenset(
     {
@@ -51,6 +52,7 @@ class Reading(HTMLParser):
 def shown(text: str) -> str:
     """The HTML of a text, which was looked through."""
     html = render(text).html
+    assert is_clean(html)
     reading = Reading()
     reading.feed(html)
     reading.close()
@@ -281,3 +283,24 @@ def test_a_megabyte_is_rendered_whole() -> None:
     html = render(text, {0: 0, 1: len(text) - len(paragraph)}).html
     assert html.count("<p>") == text.count("\n\n")
     assert html.rindex('id="p1"') > html.rindex("<p>")
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<script>alert(1)</script>",
+        '<p onclick="alert(1)">x</p>',
+        '<a href="javascript:alert(1)">x</a>',
+        '<p><img src="https://evil.example/x.png"></p>',
+        '<p id="a" <script>',
+        "<p>a < b</p>",
+    ],
+)
+def test_markup_of_a_reader_that_was_taken_over_reaches_no_page(html: str) -> None:
+    with pytest.raises(ItemFailedError, match="no page may contain"):
+        rendered_of_json({"html": html, "headings": []})
+
+
+def test_something_other_than_html_of_a_reader_is_refused() -> None:
+    with pytest.raises(ItemFailedError, match="something other than HTML"):
+        rendered_of_json({"html": "<p>x</p>", "headings": [{"level": "one"}]})
