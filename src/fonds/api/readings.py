@@ -1,4 +1,4 @@
-"""Turns of requests at the reader processes: requests wait in the event loop, and not for ever.
+"""The queue of requests for the reader processes: they wait in the event loop, and not for ever.
 
 A reading takes up to minutes, so its request waits in no thread that other requests need. Each
 client has one reading at a time and a few that wait, so that no one can occupy all processes.
@@ -27,7 +27,7 @@ MAX_WAITING: Final = 64
 MAX_WAITING_OF_CLIENT: Final = 4
 """Requests of one client that wait, beside the one that is being read."""
 WAIT_SECONDS: Final = 45.0
-"""How long a request waits for its turn; proxies give up after a minute."""
+"""How long a request waits for a reader process; proxies give up after a minute."""
 MAX_BYTES: Final = 64 << 20
 """The size of a file, with its text, that is read for a request; commands read larger ones."""
 
@@ -37,9 +37,9 @@ T = TypeVar("T")
 
 
 @dataclass(eq=False, slots=True)
-class _Turn:
+class _QueuedRequest:
     client: str
-    has_come: Future[None] = field(
+    is_next: Future[None] = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
 
@@ -59,11 +59,11 @@ class ReadingQueue:
         self._wait_seconds = wait_seconds
         self._running: set[str] = set()
         """Their clients."""
-        self._waiting: list[_Turn] = []
+        self._waiting: list[_QueuedRequest] = []
         self._threads = ThreadPoolExecutor(readers, "fonds-readings")
 
     async def run(self, request: Request, work: Callable[[], T], *, user: UUID | None = None) -> T:
-        """What `work` returns, which is called in a thread when it is the client's turn.
+        """Call `work` in a thread when a reader process is free for this client.
 
         The client is the user, or the address of a visitor. 429 if too many of its requests wait,
         503 if too many wait in all, or this one for too long.
@@ -76,7 +76,7 @@ class ReadingQueue:
             self._end(client)
 
     async def _wait(self, client: str) -> None:
-        if sum(turn.client == client for turn in self._waiting) >= MAX_WAITING_OF_CLIENT:
+        if sum(request.client == client for request in self._waiting) >= MAX_WAITING_OF_CLIENT:
             raise _too_many(
                 HTTPStatus.TOO_MANY_REQUESTS,
                 "too-many-requests",
@@ -84,33 +84,33 @@ class ReadingQueue:
             )
         if len(self._waiting) >= self._max_waiting:
             raise _busy()
-        turn = _Turn(client)
-        self._waiting.append(turn)
+        queued = _QueuedRequest(client)
+        self._waiting.append(queued)
         self._start_next()
         try:
-            await asyncio.wait_for(turn.has_come, self._wait_seconds)
+            await asyncio.wait_for(queued.is_next, self._wait_seconds)
         except TimeoutError:
-            self._leave(turn)
+            self._leave(queued)
             raise _busy() from None
         except BaseException:
-            self._leave(turn)
+            self._leave(queued)
             raise
 
     def _start_next(self) -> None:
         """Give free readers to the requests that have waited longest, one for each client."""
-        for turn in list(self._waiting):
+        for request in list(self._waiting):
             if len(self._running) >= self._readers:
                 return
-            if turn.client not in self._running:
-                self._waiting.remove(turn)
-                self._running.add(turn.client)
-                turn.has_come.set_result(None)
+            if request.client not in self._running:
+                self._waiting.remove(request)
+                self._running.add(request.client)
+                request.is_next.set_result(None)
 
-    def _leave(self, turn: _Turn) -> None:
+    def _leave(self, request: _QueuedRequest) -> None:
         with suppress(ValueError):
-            self._waiting.remove(turn)
+            self._waiting.remove(request)
             return
-        self._end(turn.client)
+        self._end(request.client)
 
     def _end(self, client: str) -> None:
         self._running.discard(client)

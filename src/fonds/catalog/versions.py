@@ -164,7 +164,7 @@ class Compared:
     before: ComparedText
     after: ComparedText
     is_changed: bool
-    """Whether any word differs."""
+    """Some word differs."""
     passages: tuple[ChangedPassage, ...]
 
 
@@ -178,7 +178,7 @@ class ComparisonInput:
 
     @property
     def key(self) -> ReadingKey:
-        """What the result depends on."""
+        """The key of the result."""
         one, other = (
             (text, "") if isinstance(text, str) else (text.data, f"{text.label} {text.address}")
             for text in (self.before, self.after)
@@ -213,7 +213,7 @@ def _result_adapter() -> TypeAdapter[tuple[bool, tuple[ChangedPassage, ...]]]:
 
 
 def compare_texts(work: ComparisonInput) -> list[Any]:
-    """Whether two texts differ, and their passages."""
+    """Compare two texts: if any word differs, and the passages."""
     changes = redline(*map(_text_to_compare, (work.before, work.after)))
     passages = changes.visible_ops() if work.is_whole else excerpt(changes)
     return [changes.is_change, list(map(list, passages))]

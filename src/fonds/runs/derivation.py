@@ -1,7 +1,7 @@
-"""What the archived bytes of a document yield, compared with what is stored: in a reader process.
+"""Derive a document again from archived bytes, and compare it with the stored one.
 
 The normalizer's Markdown and the chunker's passages are compared in steps, so that the step that
-differs is named. Nothing is written, fetched or looked up.
+differs is named. A reader process does this; nothing is written, fetched or looked up.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class DerivationInput:
 
     @property
     def key(self) -> ReadingKey | None:
-        """What the result depends on; None for the parser of a source, which has no version."""
+        """The key of the result; None for the parser of a source, which has no version."""
         if self.parser is not None:
             return None
         document, file = self.document, self.files[-1]

@@ -143,7 +143,7 @@ _CLEAN_MARKUP: Final = re.compile(
 
 
 def is_clean(html: str) -> bool:
-    """Whether HTML has no other markup than what the sanitizer writes; in linear time."""
+    """Check in linear time that HTML has only such markup as the sanitizer writes."""
     return "<" not in _CLEAN_MARKUP.sub("", html)
 
 
