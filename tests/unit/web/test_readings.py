@@ -312,8 +312,8 @@ def test_a_text_that_takes_too_long_to_render_ends_its_reader_and_no_other_page(
     tmp_path: Path,
 ) -> None:
     with ExitStack() as stack:
-        library = stack.enter_context(upload_library(tmp_path, read_seconds=0.001))
-        document_id = public(library, b"A text.", "text.txt")
+        library = stack.enter_context(upload_library(tmp_path, read_seconds=0.05))
+        document_id = public(library, b"A *long* [text](https://a.b).\n" * 9000, "text.md")
         app = make_site(library, is_exposed=True)
         assert asyncio.run(get_from_many(app, f"/d/{document_id}", 1)) == [422]
         assert asyncio.run(get_from_many(app, "/", 1)) == [200]
