@@ -229,6 +229,10 @@ def test_every_test_that_watches_over_security_exists() -> None:
     assert len(named) > 30
     missing = [name for name in named if f"def {name[1]}(" not in (ROOT / name[0]).read_text()]
     assert missing == []
+    # Of some only the name is given, behind a test of the same file or where it is the only one.
+    bare = set(re.findall(r"`(test_\w+)`", page))
+    tests = "".join(file.read_text("utf-8") for file in (ROOT / "tests").rglob("test_*.py"))
+    assert bare <= set(re.findall(r"def (test_\w+)\(", tests))
 
 
 def test_error_tree_is_drawn_as_it_is() -> None:
