@@ -15,6 +15,7 @@ import structlog
 from fastapi import Request
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -72,6 +73,8 @@ class ResponseGuard:
 
         try:
             await self._app(scope, _bounded(scope, receive), send_hardened)
+        except ClientDisconnect:
+            return  # there is no client to respond to
         except Exception as error:
             _log.error("request_failed", **_error_location(error), method=scope["method"])
             if has_started:

@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from fonds.connections import ConnectionLimits, bounded_protocol
 from fonds.library import Library
 from fonds.mcp.server import OWNER, LibraryServer
 from fonds.serving import is_any, is_exposed
@@ -125,8 +126,11 @@ async def serve(
     app: ASGIApp, listening: socket.socket, *, on_stop: Callable[[], None] = lambda: None
 ) -> None:
     """Serve until cancelled; then `on_stop` is called, and requests have two seconds to end."""
+    limits = ConnectionLimits()
     config = uvicorn.Config(
         app,
+        http=bounded_protocol(limits),
+        timeout_keep_alive=limits.idle_seconds,
         log_config=None,
         access_log=False,
         ws="none",
