@@ -256,6 +256,7 @@ def test_fonds_reads_and_writes_the_object_store_of_compose(
     environ = {**os.environ, **secrets["fonds"], "FONDS_DATABASE": ""}
     environ |= {"FONDS_HOME": str(tmp_path / "home")}
     environ |= {"FONDS_BLOBS": blobs.replace("http://objects:8333", running.endpoint)}
+    subprocess.run([servers.fonds_command(), "db", "upgrade"], env=environ, check=True)
     done = subprocess.run(
         [servers.fonds_command(), "doctor"],
         env=environ,
