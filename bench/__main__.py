@@ -78,6 +78,7 @@ BENCHES: Final = (
     Bench(name="objects", quick="--objects 500"),
     Bench(name="api", quick="--rounds 5"),
     Bench(name="web", quick="--documents 500 --rounds 2"),
+    Bench(name="readers", quick="--seconds 30"),
     Bench(name="worker", quick="--documents 30 --rounds 2"),
     Bench(name="uploads", quick="--documents 100 --clients 10"),
     Bench(name="exchange", quick="--documents 2000 --rounds 1"),
