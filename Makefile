@@ -14,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 # Keep compiled tests, also if the shell sets this variable: each process would compile them again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all bench check lint types tests azurite chromium linters clean
+.PHONY: demo test test-all bench check lint types tests azurite chromium proxies linters clean
 
 demo: $(VENV)/.installed
 	$(BIN)/fonds --home demo-library demo
@@ -26,7 +26,7 @@ test: lint azurite chromium linters
 tests: $(VENV)/.dev
 	$(PYTEST) -m "not full"
 
-test-all: $(VENV)/.dev azurite chromium linters
+test-all: $(VENV)/.dev azurite chromium proxies linters
 	$(PYTEST) -m full
 
 check: lint types
@@ -67,6 +67,10 @@ azurite:
 # Pages are tested in Chromium; without it those tests are skipped with a message.
 chromium:
 	@scripts/install-chromium
+
+# A server is tested behind real proxies; without them those tests are skipped with a message.
+proxies:
+	@scripts/install-proxies
 
 # The linters of Dockerfile and compose.yaml need Node; without it they are skipped with a message.
 linters:

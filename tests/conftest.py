@@ -35,7 +35,10 @@ SERVER_FIXTURES: Final = {
     "ray_cluster": "ray",
     "chromium": "browser",
 }
-SERVER_PARAMETERS: Final = {name: name for name in SERVER_FIXTURES.values()} | {"abfs": "azure"}
+SERVER_PARAMETERS: Final = {name: name for name in SERVER_FIXTURES.values()} | {
+    "abfs": "azure",
+    "proxy": "proxy",
+}
 FULL_FOLDERS: Final = ("tests/system/", "tests/web/", "tests/simulation/")
 ALLOWED_SECONDS: Final = 10
 """A test that takes longer is marked `long`."""
@@ -93,6 +96,8 @@ def _missing_servers() -> dict[str, str]:
         missing["azure"] = "needs Azurite: scripts/install-azurite"
     if not any(map(shutil.which, PROGRAMS)):
         missing["browser"] = "needs Chromium: scripts/install-chromium"
+    if not all(map(shutil.which, ("nginx", "haproxy", "caddy"))):
+        missing["proxy"] = "needs nginx, HAProxy and Caddy: scripts/install-proxies"
     return missing
 
 
