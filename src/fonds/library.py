@@ -68,7 +68,11 @@ class Library:
         self.database = open_database(
             settings.database_url, seams=self.seams, cache_mib=settings.sqlite_cache_mib
         )
-        self.blobs = open_blobs(settings.blobs_url, seams=self.seams)
+        self.blobs = open_blobs(
+            settings.blobs_url,
+            seams=self.seams,
+            public_endpoint=settings.blobs_public_endpoint,
+        )
         self.sources = SourceRegistry()
         self._usage = _usage_lock(settings)
 

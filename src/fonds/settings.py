@@ -64,6 +64,12 @@ class Settings:
         str,
         "Store of raw files: a folder, memory://, s3://…, az://…; empty: in the home folder.",
     )
+    blobs_public_endpoint: str = _setting(
+        "",
+        str,
+        "Address of the object store for clients, if they reach it by another than the endpoint of"
+        " `blobs`; `server`: files pass through this server.",
+    )
     indexes: str = _setting("", str, "Store of host indexes, as for blobs; empty: the same store.")
     engine: str = _setting(
         "local",

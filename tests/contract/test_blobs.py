@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 import httpx
 import pytest
@@ -22,6 +23,7 @@ from fonds.errors import (
     BlobChangedError,
     BlobExistsError,
     BlobMissingError,
+    SettingsError,
     StoreError,
 )
 from fonds.seams import Seams
@@ -461,6 +463,41 @@ def test_signed_address_gives_the_bytes(signing: Blobs) -> None:
     signing.create("raw/user/document.pdf", b"%PDF-1.7")
     answer = send(signed(signing, "GET", "raw/user/document.pdf"))
     assert (answer.status_code, answer.content) == (200, b"%PDF-1.7")
+
+
+def test_objects_are_attachments_whichever_way_they_were_stored(signing: Blobs) -> None:
+    signing.create("raw/a.html", b"<script>")
+    signing.put("raw/b.html", b"<script>")
+    etag = signing.create("raw/c.html", b"old")
+    signing.replace("raw/c.html", b"<script>", etag=etag)
+    for name in "abc":
+        answer = send(signed(signing, "GET", f"raw/{name}.html"))
+        assert (answer.content, answer.headers["content-disposition"]) == (
+            b"<script>",
+            "attachment",
+        )
+
+
+@pytest.mark.parametrize("kind", SIGNED)
+def test_signed_addresses_have_the_public_endpoint_of_the_store(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    address = request.getfixturevalue(f"{kind}_address")
+    inner = dict(parse_qsl(urlsplit(address).query))["endpoint"]
+    public = inner.replace("127.0.0.1", "localhost")
+    blobs = open_blobs(address, seams=Seams(), public_endpoint=public)
+    to = signed(blobs, "PUT", "incoming/user/job")
+    assert to.url.startswith(f"{public}/")
+    assert send(to, b"sent").is_success
+    assert blobs.get("incoming/user/job") == b"sent"
+    through_server = open_blobs(address, seams=Seams(), public_endpoint="server")
+    assert through_server.sign("PUT", "incoming/user/job", 300) is None
+    assert through_server.get("incoming/user/job") == b"sent"
+
+
+def test_public_endpoint_is_refused_where_it_would_have_no_effect() -> None:
+    with pytest.raises(SettingsError, match="blobs_public_endpoint"):
+        open_blobs("gs://bucket", seams=Seams(), public_endpoint="https://files.example")
 
 
 @pytest.mark.parametrize(("method", "tried"), [("GET", "PUT"), ("PUT", "GET"), ("PUT", "DELETE")])

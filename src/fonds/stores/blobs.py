@@ -98,10 +98,13 @@ class Blobs(Protocol):
         ...
 
 
-def open_blobs(address: str, *, seams: Seams, private: bool = True) -> Blobs:
+def open_blobs(
+    address: str, *, seams: Seams, private: bool = True, public_endpoint: str = ""
+) -> Blobs:
     """The store at an address; options and credentials come from its query or the environment.
 
-    A folder is created for its owner alone, unless it is not `private`.
+    A folder is created for its owner alone, unless it is not `private`. Signed addresses of an
+    object store have its `public_endpoint`, if there is one.
     """
     if not address:
         raise SettingsError(f"the address of the blob store is empty; use {_POSSIBLE}")
@@ -115,7 +118,7 @@ def open_blobs(address: str, *, seams: Seams, private: bool = True) -> Blobs:
     # obstore takes 6 MiB, of the 128 that an invocation of a code may have.
     from fonds.stores.objects import open_objects  # noqa: PLC0415
 
-    return open_objects(parts, seams=seams)
+    return open_objects(parts, seams=seams, public_endpoint=public_endpoint)
 
 
 def open_existing_blobs(address: str, *, seams: Seams, private: bool = True) -> Blobs:

@@ -11,7 +11,7 @@ import mmap
 import re
 import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import cache
@@ -149,19 +149,31 @@ _STATUS: Final = re.compile(r"status code: (\d{3}[A-Za-z ]*)")
 _CODE: Final = re.compile(r"<Code>(\w+)</Code>")
 
 
-def open_objects(parts: SplitResult, *, seams: Seams) -> ObjectBlobs:
+THROUGH_SERVER: Final = "server"
+"""Instead of a public endpoint: clients send and read files through `fonds serve`."""
+_ATTRIBUTES: Final = {"Content-Disposition": "attachment"}
+"""Of every object: a browser that is sent to one saves it, and neither shows nor runs it."""
+
+
+def open_objects(parts: SplitResult, *, seams: Seams, public_endpoint: str = "") -> ObjectBlobs:
     """A store by its split address."""
     if parts.scheme == "memory":
         return ObjectBlobs(MemoryStore(), "memory://", seams=seams)
     where = f"{parts.scheme}://{parts.netloc}{parts.path}"
-    return ObjectBlobs(_open_remote(parts), where, seams=seams)
+    store = _open_remote(parts)
+    signing_store = store if not public_endpoint else _open_public(parts, public_endpoint)
+    return ObjectBlobs(store, where, seams=seams, signing_store=signing_store)
 
 
 class ObjectBlobs:
     """Blobs in an object store, or in memory, through obstore."""
 
-    def __init__(self, store: Any, where: str, *, seams: Seams) -> None:
+    def __init__(
+        self, store: Any, where: str, *, seams: Seams, signing_store: Any | None = None
+    ) -> None:
+        """`signing_store` is the same store by the address for clients; None: it signs none."""
         self._store = store
+        self._signing_store = signing_store
         self._where = where
         self._seams = seams
         self._compares_deletes: bool | None = None
@@ -278,13 +290,13 @@ class ObjectBlobs:
         return None
 
     def sign(self, method: Method, key: str, seconds: int) -> SignedAddress | None:
-        """A signed address for one method and key; None for objects in memory."""
+        """A signed address for one method and key; None for stores that clients do not reach."""
         check_key(key)
         check_lifetime(key, seconds)
-        if isinstance(self._store, MemoryStore):
+        if self._signing_store is None:
             return None
         with self._explained("sign an address of", key):
-            url = sign(self._store, method, key, timedelta(seconds=seconds))
+            url = sign(self._signing_store, method, key, timedelta(seconds=seconds))
         headers: dict[str, str] = {}
         if isinstance(self._store, AzureStore):
             # obstore signs the encoded path and Azure checks the decoded one, so Azure would
@@ -315,9 +327,10 @@ class ObjectBlobs:
             with self._explained(action, key):
                 # One request for one object: multipart uploads cannot be conditional, and the
                 # parts of one that was interrupted stay in the bucket, invisible and billed.
-                return _quoted(
-                    self._store.put(key, content, mode=mode, use_multipart=False)["e_tag"]
+                stored = self._store.put(
+                    key, content, attributes=_ATTRIBUTES, mode=mode, use_multipart=False
                 )
+                return _quoted(stored["e_tag"])
         except BlobMissingError:
             if isinstance(mode, dict):
                 raise BlobChangedError(f"blob {key!r} was deleted from {self._where}") from None
@@ -377,13 +390,24 @@ def _reason(error: Exception) -> str:
     return f"the store rejected it ({type(error).__name__})"
 
 
-def _open_remote(parts: SplitResult) -> Any:
+def _open_public(parts: SplitResult, endpoint: str) -> Any | None:
+    """The store at the endpoint that clients reach; None if they reach this server only."""
+    if endpoint == THROUGH_SERVER:
+        return None
+    if parts.scheme not in {"s3", "az"}:
+        raise SettingsError(
+            f"blobs_public_endpoint cannot be set for {parts.scheme}://, only for s3:// and az://"
+        )
+    return _open_remote(parts, {"endpoint": endpoint})
+
+
+def _open_remote(parts: SplitResult, changes: Mapping[str, str] | None = None) -> Any:
     if not parts.netloc or "@" in parts.netloc:
         raise SettingsError(
             f"{parts.scheme}:// must be followed by the name of a bucket or container; "
             "put credentials into the query or the environment"
         )
-    options = _options(parts.query)
+    options = {**_options(parts.query), **(changes or {})}
     config = _DEFAULTS | options
     if _is_unencrypted_loopback(options):
         config["allow_http"] = "true"
