@@ -190,6 +190,7 @@ def test_job_and_document_of_another_user_are_not_there(api: Api) -> None:
         ("GET", "/jobs/{}/events"),
         ("POST", "/jobs/{}/retry"),
         ("POST", "/uploads/{}/complete"),
+        ("DELETE", "/uploads/{}"),
         ("GET", "/api/documents/upload:{}"),
         ("GET", "/api/documents/upload:{}/raw"),
     ]:
@@ -199,6 +200,23 @@ def test_job_and_document_of_another_user_are_not_there(api: Api) -> None:
     assert api.get("/jobs", by=noah).json()["jobs"] == []
     for by in (noah, {}):
         assert api.get("/api/search", params={"q": "water damage"}, by=by).json()["results"] == []
+
+
+def test_deleted_upload_is_gone_with_what_was_answered_about_it(api: Api) -> None:
+    key = {"Idempotency-Key": "one"}
+    at = api.announce(DATA, headers=key).json()["document_id"]
+    api.upload(DATA)
+    work(api.library)
+    assert _count(api.library, idempotency_keys) == 1
+    assert api.call("DELETE", f"/uploads/{at}", by=api.token("noah")).status_code == 404
+    assert api.get(f"/api/documents/upload:{at}").status_code == 200
+    assert api.call("DELETE", f"/uploads/{at}").status_code == 204
+    for path in (f"/jobs/{at}", f"/jobs/{at}/events", f"/api/documents/upload:{at}"):
+        assert api.get(path).status_code == 404
+    assert api.get("/jobs").json()["jobs"] == []
+    assert _count(api.library, idempotency_keys) == 0
+    assert refusal(api.post(f"/uploads/{at}/complete")) == (404, "unknown-job")
+    assert api.upload(DATA)["document_id"] == at
 
 
 # Webhooks -----------------------------------------------------------------------------------

@@ -167,6 +167,7 @@ COMMANDS_THAT_SHOW_NOTHING: Final = {
     "site show": "addresses on a public website",
     "site strategy": "selectors",
     "jobs": "what the HTTP API answers to a token",
+    "jobs delete": "the id that its user typed",
     "jobs retry": "what the HTTP API answers to a token",
     "normalize": "a file on the user's own machine, or counts",
     "parse": "a file on the user's own machine",
@@ -200,6 +201,7 @@ JOBS: Final = [
     ("GET", "/jobs/{document_id}/events"),
     ("POST", "/jobs/{document_id}/retry"),
     ("POST", "/uploads/{document_id}/complete"),
+    ("DELETE", "/uploads/{document_id}"),
 ]
 ROUTES: Final[Mapping[str, Sequence[str]]] = {
     "GET /api/search": ["/api/search?q=@name@", "/api/search?q=@name@&sources=uploads"],

@@ -41,8 +41,11 @@ from fonds.stores.tables import (
 )
 from fonds.testing import ManualClock
 from fonds.uploads.intake import (
+    MAX_ANNOUNCED,
+    MAX_ANNOUNCED_FULL,
     UploadRequest,
     begin_upload,
+    check_arrivals,
     complete_upload,
     expire_uploads,
     retry_upload,
@@ -365,6 +368,68 @@ def test_file_that_never_comes_ends_the_job_after_an_hour(
     assert failed.last_error is not None
     assert failed.last_error["message"] == "the file did not arrive in time"
     assert send(library, user, TEXT.encode()).status is JobStatus.PARSE_QUEUED
+
+
+def test_announced_files_of_a_user_are_limited_in_number(
+    library: Library, clock: ManualClock
+) -> None:
+    user = make_user(library)
+    jobs = [announce(library, user, b"%d" % number) for number in range(MAX_ANNOUNCED)]
+    with pytest.raises(UploadRefusedError, match="send and complete them, delete them") as refused:
+        announce(library, user, b"another")
+    assert refused.value.kind == "too-many"
+    announce(library, make_user(library), b"another")
+    assert announce(library, user, b"0") == jobs[0]
+    send(library, user, b"0")
+    announce(library, user, b"another")
+    clock.move(hours=1, seconds=1)
+    announce(library, user, b"the next hour")
+
+
+def test_announced_files_of_a_user_are_limited_in_bytes(library: Library) -> None:
+    user, size = make_user(library), library.settings.max_file_mib * 1024 * 1024
+
+    def claim_of(number: int, size: int) -> UploadRequest:
+        return UploadRequest(name="a.md", size=size, sha256=f"{number:064x}")
+
+    for number in range(MAX_ANNOUNCED_FULL):
+        begin_upload(library.context, library.settings, user, claim_of(number, size))
+    with pytest.raises(UploadRefusedError) as refused:
+        begin_upload(library.context, library.settings, user, claim_of(99, 1))
+    assert refused.value.kind == "too-many"
+
+
+def test_file_sent_to_the_store_that_is_larger_than_announced_is_deleted_and_ends_the_job(
+    library: Library,
+) -> None:
+    user = make_user(library)
+    large, right = announce(library, user, TEXT.encode()), announce(library, user, b"Right.")
+    library.blobs.put(staging_key(large), TEXT.encode() * 100)
+    library.blobs.put(staging_key(right), b"Right.")
+    check_arrivals(library.context)
+    failed = now_of(library, large)
+    assert failed.status is JobStatus.FAILED_PARSE
+    assert failed.last_error is not None
+    assert failed.last_error["message"] == (
+        f"{len(TEXT.encode())} bytes were announced, but {100 * len(TEXT.encode())} arrived"
+    )
+    assert [info.key for info in library.blobs.list("incoming/")] == [staging_key(right)]
+    assert complete_upload(library.context, library.settings, right).arrived_at is not None
+
+
+def test_file_sent_to_the_store_that_no_upload_waits_for_is_deleted(
+    library: Library, clock: ManualClock
+) -> None:
+    user = make_user(library)
+    done, late = send(library, user, TEXT.encode()), announce(library, user, b"Late.")
+    clock.move(hours=1, seconds=1)
+    expire_uploads(library.context)
+    for job in (done, late):
+        library.blobs.put(staging_key(job), b"again")
+    library.blobs.put(f"incoming/{user}/{user}", b"unknown")
+    work(library)
+    assert list(library.blobs.list("incoming/")) == []
+    assert now_of(library, done).status is JobStatus.COMPLETE
 
 
 def test_completing_before_the_file_came_changes_nothing(library: Library) -> None:

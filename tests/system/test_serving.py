@@ -111,6 +111,11 @@ def test_files_are_uploaded_watched_listed_and_found(home: Path, tmp_path: Path)
         refused = run(home, "jobs", "retry", outcome["job"]["document_id"], *to, **at)
         assert refused.returncode == 1
         assert "only failed jobs can be retried" in refused.stderr
+        gone = run(home, "jobs", "delete", failed["document_id"], *to, **at)
+        assert gone.stderr == f"deleted {failed['document_id']}\n"
+        assert "letter.pdf" not in run(home, "jobs", *to, **at).stdout
+        never = run(home, "jobs", "delete", failed["document_id"][::-1], *to, **at)
+        assert never.returncode == 1
         everybody = run(home, "jobs", "--all", *to, **at)
         assert "a token of the scope admin is required" in everybody.stderr
     found = run(home, "search", "water damage", "--as", "maria", "--json")

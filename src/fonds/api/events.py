@@ -6,21 +6,24 @@ A poll function reads the database repeatedly and returns what is new.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+from uuid import UUID
 
 import anyio
 import anyio.to_thread
 from fastapi import APIRouter, Request
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from fonds.api.admin import operator_connection, run_or_404
 from fonds.api.admin_schemas import AT, LAST_ID, RunId, run_json, to_json
 from fonds.api.dependencies import AppState, app_state
 from fonds.api.jobs import job_json, job_notice, visible_job
-from fonds.api.problems import ProblemError
+from fonds.api.problems import RETRY_AFTER, ProblemError
 from fonds.api.schemas import BEARER, LastEventId, UploadId, problems
 from fonds.runs import overview
 from fonds.runs.overview import RunInsight
@@ -33,6 +36,8 @@ KEEP_ALIVE: Final = 15.0
 """Seconds without an event after which proxies might close the connection."""
 MAX_SECONDS: Final = 3600.0
 """The length of a stream; clients reconnect and continue after the last event."""
+MAX_STREAMS: Final = 20
+"""Streams that a user may have open at a server."""
 POLL_CONCURRENCY: Final = 4
 """Threads that poll for all streams, so that some remain for other requests."""
 
@@ -60,18 +65,64 @@ def event(name: str, data: Any, *, number: int | None = None) -> str:
     return (f"id: {number}\n" if number is not None else "") + f"event: {name}\ndata: {text}\n\n"
 
 
-async def streamed(request: Request, poll: Poll, *, is_reconnect: bool = False) -> Response:
-    """Stream the events of a poll function; 204 for a client that has already seen all."""
+async def streamed(
+    request: Request, find_user: Callable[[], UUID], poll: Poll, *, is_reconnect: bool = False
+) -> Response:
+    """Stream the events of a poll function; 204 for a client that has already seen all.
+
+    429 if the user follows too much at the same time already.
+    """
     slots = _poll_slots(request)
-    first = await anyio.to_thread.run_sync(poll, limiter=slots)
+
+    def begin() -> tuple[UUID, NewEvents]:
+        return find_user(), poll()
+
+    user_id, first = await anyio.to_thread.run_sync(begin, limiter=slots)
     if is_reconnect and first.is_over and not first.is_new:
         # Browsers reconnect whenever a stream ends; only this status stops them.
         return Response(status_code=204)
-    return StreamingResponse(
-        _stream(first, poll, slots),
-        media_type="text/event-stream",
-        headers={"X-Accel-Buffering": "no"},
-    )
+    release = _open_streams(request).take(user_id)
+    return _EventStream(_stream(first, poll, slots), release)
+
+
+class _OpenStreams:
+    """The streams that are open, by user. It belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self._open: Counter[UUID] = Counter()
+
+    def take(self, user_id: UUID) -> Callable[[], None]:
+        """Count one more; returns what ends it."""
+        if self._open[user_id] >= MAX_STREAMS:
+            raise ProblemError(
+                429,
+                "too-many-streams",
+                f"you follow {MAX_STREAMS} jobs or runs already: close some of these pages or "
+                "streams, or ask for the status now and then",
+                headers=RETRY_AFTER,
+            )
+        self._open[user_id] += 1
+
+        def release() -> None:
+            self._open[user_id] -= 1
+            self._open += Counter()  # forgets users without a stream
+
+        return release
+
+
+class _EventStream(StreamingResponse):
+    """A stream that is counted until it ends, however it ends."""
+
+    def __init__(self, content: AsyncIterator[str], release: Callable[[], None]) -> None:
+        headers = {"X-Accel-Buffering": "no"}
+        super().__init__(content, media_type="text/event-stream", headers=headers)
+        self._release = release
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._release()
 
 
 async def _stream(news: NewEvents, poll: Poll, slots: anyio.CapacityLimiter) -> AsyncIterator[str]:
@@ -92,6 +143,14 @@ async def _stream(news: NewEvents, poll: Poll, slots: anyio.CapacityLimiter) -> 
             return  # the token was revoked, or the job or run deleted
         except SQLAlchemyError:
             news = NewEvents(events=(), is_over=False)  # the database is unavailable; poll again
+
+
+def _open_streams(request: Request) -> _OpenStreams:
+    state = request.app.state
+    if not hasattr(state, "open_streams"):
+        state.open_streams = _OpenStreams()
+    streams: _OpenStreams = state.open_streams
+    return streams
 
 
 def _poll_slots(request: Request) -> anyio.CapacityLimiter:
@@ -130,7 +189,7 @@ job_router: Final = APIRouter(tags=["jobs"])
             "content": {"text/event-stream": {"schema": _JOB_EVENT}},
         },
         204: {"description": "The job has ended, and you have received all events."},
-        **problems(401, 404, 422, 503),
+        **problems(401, 404, 422, 429, 503),
     },
 )
 async def follow_job(
@@ -140,8 +199,11 @@ async def follow_job(
 ) -> Response:
     """Follow an upload until it ends."""
     after = min(int(last_event_id or 0), LAST_ID)
-    poll = _JobPoll(app_state(request), request, document_id, after)
-    return await streamed(request, poll, is_reconnect=after > 0)
+    app = app_state(request)
+    poll = _JobPoll(app, request, document_id, after)
+    return await streamed(
+        request, lambda: app.caller(request).user_id, poll, is_reconnect=after > 0
+    )
 
 
 class _JobPoll:
@@ -215,7 +277,7 @@ run_router: Final = APIRouter(prefix=AT, tags=["admin"])
             "content": {"text/event-stream": {"schema": _RUN_EVENT}},
         },
         204: {"description": "The run has ended, and you have received all events."},
-        **problems(401, 403, 404, 422, 503),
+        **problems(401, 403, 404, 422, 429, 503),
     },
 )
 async def follow_run(
@@ -225,9 +287,16 @@ async def follow_run(
 ) -> Response:
     """Follow a run until it ends."""
     after = min(int(last_event_id or 0), LAST_ID)
+    poll = _RunPoll(request, run_id, after)
     return await streamed(
-        request, _RunPoll(request, run_id, after), is_reconnect=bool(last_event_id)
+        request, lambda: _operator_id(request), poll, is_reconnect=bool(last_event_id)
     )
+
+
+def _operator_id(request: Request) -> UUID:
+    app = app_state(request)
+    with app.library.database.read() as connection:
+        return app.require_operator(request, connection).user_id
 
 
 class _RunPoll:

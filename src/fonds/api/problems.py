@@ -50,6 +50,8 @@ _BY_KIND: Final = {
     "stale": 401,
     "replayed": 409,
     "unknown-job": 404,
+    "being-deleted": 409,
+    "too-many": 429,
     "malformed": 400,
 }
 """HTTP status by the kind of a rejected upload or webhook; 422 otherwise."""
@@ -128,7 +130,9 @@ def error_text(error: Exception) -> ErrorText | None:
 
 def _fonds_error_text(error: FondsError) -> ErrorText | None:
     if isinstance(error, UploadRefusedError | WebhookError):
-        return ErrorText(status=_BY_KIND.get(error.kind, 422), kind=error.kind, detail=str(error))
+        status = _BY_KIND.get(error.kind, 422)
+        headers = {"Retry-After": "60"} if status == HTTPStatus.TOO_MANY_REQUESTS else {}
+        return ErrorText(status=status, kind=error.kind, detail=str(error), headers=headers)
     if isinstance(error, AddressRefusedError):
         return ErrorText(status=403, kind=error.kind, detail=str(error))
     if isinstance(error, SettingsError):

@@ -38,6 +38,7 @@ from fonds.api.spools import CHUNK_BYTES, spooled
 from fonds.errors import BlobMissingError
 from fonds.stores.blobs import Blobs, Method, read_reference
 from fonds.stores.tables import upload_jobs
+from fonds.uploads.deletion import delete_upload
 from fonds.uploads.files import FORMATS
 from fonds.uploads.intake import UploadRequest, begin_upload, complete_upload, staging_key
 from fonds.uploads.jobs import Job, job_of
@@ -63,7 +64,7 @@ router: Final = APIRouter(tags=["uploads"])
             "model": UploadResponse,
             "description": "You have uploaded these bytes before; this is their job.",
         },
-        **problems(400, 401, 409, 413, 422, 503),
+        **problems(400, 401, 409, 413, 422, 429, 503),
     },
 )
 def begin(request: Request, file: FileRequest, idempotency_key: Key = None) -> JSONResponse:
@@ -106,6 +107,25 @@ def complete(request: Request, document_id: UploadId, idempotency_key: Key = Non
 
     response, is_replayed = once(app, request, caller.user_id, idempotency_key, work)
     return respond(response, is_replayed=is_replayed, headers={})
+
+
+@router.delete(
+    "/uploads/{document_id}",
+    status_code=204,
+    openapi_extra=BEARER,
+    responses={
+        204: {"description": "It is deleted; back-ups made before keep it."},
+        **problems(401, 404, 422, 503),
+    },
+)
+def delete(request: Request, document_id: UploadId) -> Response:
+    """Delete an upload with its file, text, passages and vectors; its job is stopped."""
+    app = app_state(request)
+    caller = app.caller(request)
+    by = f"user:{caller.user_id}"
+    if not delete_upload(app.context, caller.user_id, UUID(document_id), by=by):
+        raise unknown_job()
+    return Response(status_code=204)
 
 
 @router.post(

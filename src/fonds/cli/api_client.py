@@ -91,6 +91,10 @@ class ApiClient:
         """Retry a failed job."""
         return self._request("POST", f"/jobs/{quote(document_id, safe='')}/retry", {})
 
+    def delete(self, document_id: str) -> None:
+        """Delete an upload."""
+        self._request("DELETE", f"/uploads/{quote(document_id, safe='')}")
+
     def jobs(self, *, failed: bool, all_users: bool, limit: int) -> list[dict[str, Any]]:
         """Jobs, newest first."""
         jobs: list[dict[str, Any]] = []
@@ -185,6 +189,8 @@ class ApiClient:
 def _content(response: BufferedResponse) -> dict[str, Any]:
     if response.status >= _FIRST_UNSUCCESSFUL:
         raise ServerError(_detail(response))
+    if response.status == _NO_CONTENT:
+        return {}
     try:
         content: dict[str, Any] = json.loads(response.content)
     except ValueError:

@@ -35,7 +35,7 @@ _GROUPS: Final = {
         ("crawl", "crawl", "Crawl websites and download their PDFs."),
         ("site", "crawl", "Websites: how their PDFs are found, and crawl results."),
         ("upload", "uploads", "Upload files, and wait until each can be searched."),
-        ("jobs", "uploads", "List uploads with their status, and retry failed ones."),
+        ("jobs", "uploads", "List uploads with their status; retry failed ones, and delete."),
     ),
     "Find and read": (
         ("search", "read", "Find passages, each with its citation."),

@@ -26,7 +26,8 @@ Token = Annotated[
 ]
 
 jobs_app = typer.Typer(
-    help="List uploads with their status, and retry failed ones.", invoke_without_command=True
+    help="List uploads with their status; retry failed ones, and delete.",
+    invoke_without_command=True,
 )
 
 
@@ -130,6 +131,27 @@ def retry(
         print_json(retried)
         return
     out.print(f"{harmless(retried['name'])}: {retried['status']}", markup=False)
+
+
+@jobs_app.command()
+def delete(
+    context: typer.Context,
+    jobs: Annotated[list[str], typer.Argument(metavar="ID...", help="As listed by `fonds jobs`.")],
+    *,
+    server: Server = SERVER,
+    token: Token = None,
+) -> None:
+    """Delete uploads: files, texts, passages and vectors. Back-ups keep them.
+
+    Work on them is stopped first.
+
+    \b
+    Example: fonds jobs delete 0b6f1c9e-8f0e-5c5e-9d44-3f4f0c8f9a11
+    """
+    with _client(context, server, token) as client:
+        for job in jobs:
+            client.delete(job)
+            err.print(f"deleted {harmless(job)}", markup=False)
 
 
 def _client(context: typer.Context, server: str, token: str | None) -> ApiClient:

@@ -160,6 +160,12 @@ def _remove(connection: Connection, fulltext: FullText, rows: Sequence[int]) -> 
         )
 
 
+def remove_passages(connection: Connection, fulltext: FullText, uid: UUID) -> None:
+    """Remove all passages of a document, staged ones too, with their vectors."""
+    rows = select(document_chunk_buffer.c.id).where(document_chunk_buffer.c.document_id == uid)
+    _remove(connection, fulltext, list(connection.scalars(rows)))
+
+
 def _take_vectors(connection: Connection, stale: Sequence[Row[Any]]) -> dict[str, list[Row[Any]]]:
     sha_of = {row.chunk_id: row.chunk_sha for row in stale}
     vectors: dict[str, list[Row[Any]]] = defaultdict(list)

@@ -352,6 +352,7 @@ upload_jobs: Final = Table(
     Index("idx_upload_jobs_document", "document_id", unique=True),
     Index("ix_upload_jobs_user_id", "user_id", "created_at", "job_id"),
     Index("ix_upload_jobs_parsed_sha256", "user_id", "parsed_sha256"),
+    _partial("ix_upload_jobs_announced", "user_id", where="status = 'uploaded'"),
 )
 
 upload_events: Final = Table(
@@ -380,6 +381,23 @@ upload_errors: Final = Table(
     Column("at", Timestamp, nullable=False),
     Index("ix_upload_errors_job_id", "job_id"),
     sqlite_autoincrement=True,
+)
+
+upload_deletions: Final = Table(
+    "upload_deletions",
+    metadata,
+    Column("job_id", Identity, primary_key=True),
+    Column("user_id", ForeignKey("users.id"), nullable=False),
+    Column("document_id", Identity, nullable=False, comment="What documents.uid was."),
+    Column("status", Text, nullable=False, comment="Of the job, at its deletion."),
+    Column("bytes", BigInteger, nullable=False, comment="Of the file."),
+    Column("parsed_path", Text, comment="Blob key of the Markdown, until that is removed."),
+    Column("deleted_at", Timestamp, nullable=False),
+    Column("deleted_by", Text, nullable=False),
+    Column("sweep_until", Timestamp, comment="A process is removing the files."),
+    Column("finished_at", Timestamp, comment="When no file could come back any more."),
+    _partial("ix_upload_deletions_open", "document_id", where="finished_at IS NULL"),
+    comment="Uploads that their users deleted, without their content.",
 )
 
 webhook_nonces: Final = Table(

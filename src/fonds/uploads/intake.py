@@ -7,12 +7,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import Connection, func, select
 
 from fonds import ids
 from fonds.context import Context
@@ -28,12 +28,17 @@ from fonds.settings import Settings
 from fonds.stores.permissions import make_private_folder
 from fonds.stores.tables import upload_jobs
 from fonds.uploads.files import FORMATS, check_claim, check_content, claimed_format, clean_name
-from fonds.uploads.jobs import Job, create, fail, job_of, move
+from fonds.uploads.jobs import Job, create, fail, is_being_deleted, job_of, move
 from fonds.uploads.states import JobStatus
 
 UPLOAD_TIMEOUT: Final = timedelta(hours=1)
 """An announced file that has not arrived by then is given up."""
 EXPIRY_BATCH: Final = 100
+MAX_ANNOUNCED: Final = 100
+"""Files of a user that are announced and have not arrived."""
+MAX_ANNOUNCED_FULL: Final = 8
+"""The same, for files of the largest size: their bytes are added up."""
+_INCOMING: Final = "incoming/"
 PARSERS: Final = ("local", "llamaparse")
 
 
@@ -48,7 +53,7 @@ class UploadRequest:
 
 def staging_key(job: Job) -> str:
     """The key under which a user stores a file, before it is checked."""
-    return f"incoming/{job.user_id}/{job.job_id}"
+    return f"{_INCOMING}{job.user_id}/{job.job_id}"
 
 
 def begin_upload(context: Context, settings: Settings, user_id: UUID, claim: UploadRequest) -> Job:
@@ -80,10 +85,16 @@ def begin_upload(context: Context, settings: Settings, user_id: UUID, claim: Upl
         "moved_why": "announced",
     }
     with context.database.write() as connection:
+        if is_being_deleted(connection, uid, now):
+            raise UploadRefusedError(
+                "this file is being deleted; upload it again in a minute", kind="being-deleted"
+            )
         job = job_of(connection, uid, to_write=True)
+        if job is None or _has_expired(job):
+            _require_room(connection, user_id, claim.size, settings, now)
         job = job or create(connection, values, now) or job_of(connection, uid, to_write=True)
         assert job is not None
-        if job.status is JobStatus.FAILED_PARSE and job.arrived_at is None:
+        if _has_expired(job):
             renamed = {key: values[key] for key in ("name", "format", "raw_path", "parser")}
             return move(
                 connection,
@@ -96,6 +107,31 @@ def begin_upload(context: Context, settings: Settings, user_id: UUID, claim: Upl
                 **renamed,
             )
         return job
+
+
+def _has_expired(job: Job) -> bool:
+    return job.status is JobStatus.FAILED_PARSE and job.arrived_at is None
+
+
+def _require_room(
+    connection: Connection, user_id: UUID, size: int, settings: Settings, now: datetime
+) -> None:
+    """Refuse another announcement of a user who has many files that have not arrived."""
+    table = upload_jobs.c
+    awaited = select(func.count(), func.coalesce(func.sum(table.bytes), 0)).where(
+        table.user_id == user_id,
+        table.status == JobStatus.UPLOADED.value,
+        table.updated_at > now - UPLOAD_TIMEOUT,
+    )
+    count, total = connection.execute(awaited).one()
+    max_bytes = MAX_ANNOUNCED_FULL * settings.max_file_mib * 1024 * 1024
+    if count < MAX_ANNOUNCED and total + size <= max_bytes:
+        return
+    raise UploadRefusedError(
+        f"{count} files of {total} bytes are announced and have not arrived; {MAX_ANNOUNCED} files "
+        f"and {max_bytes} bytes are allowed: send and complete them, delete them, or wait an hour",
+        kind="too-many",
+    )
 
 
 def complete_upload(context: Context, settings: Settings, job: Job) -> Job:
@@ -116,8 +152,7 @@ def complete_upload(context: Context, settings: Settings, job: Job) -> Job:
         raise
     now = context.seams.clock.now()
     with context.database.write() as connection:
-        current = job_of(connection, job.document_id, to_write=True)
-        assert current is not None
+        current = _undeleted(job_of(connection, job.document_id, to_write=True))
         if current.status is JobStatus.UPLOADED and current.raw_path == job.raw_path:
             why = f"{job.bytes} bytes arrived, as announced"
             by = f"user:{job.user_id}"
@@ -126,6 +161,12 @@ def complete_upload(context: Context, settings: Settings, job: Job) -> Job:
             )
     context.blobs.delete(staging_key(job))
     return current
+
+
+def _undeleted(job: Job | None) -> Job:
+    if job is None:
+        raise UploadRefusedError("this upload was deleted", kind="unknown-job")
+    return job
 
 
 @contextmanager
@@ -180,8 +221,7 @@ def retry_upload(context: Context, job: Job, *, by: str) -> Job:
     """Send a failed job back to its last good stage."""
     now = context.seams.clock.now()
     with context.database.write() as connection:
-        current = job_of(connection, job.document_id, to_write=True)
-        assert current is not None
+        current = _undeleted(job_of(connection, job.document_id, to_write=True))
         return move(
             connection,
             current,
@@ -202,6 +242,30 @@ def _last_good(job: Job) -> JobStatus:
     if job.status is JobStatus.FAILED_EMBEDDING:
         return JobStatus.CHUNKS_STORED
     raise UsageError(f"only a job that failed can be retried; this one is {job.status}")
+
+
+def check_arrivals(context: Context) -> None:
+    """Delete files in the store that no upload waits for, or that are larger than announced.
+
+    Users may send files to the store itself, which knows neither the size that was announced nor
+    that a file has arrived before; of one that is too large the job fails.
+    """
+    for info in context.blobs.list(_INCOMING):
+        try:
+            job_id = UUID(info.key.rpartition("/")[2])
+        except ValueError:
+            continue
+        with context.database.read() as connection:
+            row = connection.execute(
+                select(upload_jobs).where(upload_jobs.c.job_id == job_id)
+            ).one_or_none()
+        job = Job.from_row(row) if row is not None else None
+        if job is None or job.status is not JobStatus.UPLOADED:
+            context.blobs.delete(info.key)
+        elif info.size > job.bytes:
+            message = f"{job.bytes} bytes were announced, but {info.size} arrived"
+            _refuse(context, job, UploadRefusedError(message, kind="size-mismatch"))
+            context.blobs.delete(info.key)
 
 
 def expire_uploads(context: Context) -> int:

@@ -40,7 +40,7 @@ from fonds.errors import FondsError, LeaseLostError
 from fonds.stores.columns import Timestamp
 from fonds.stores.database import run
 from fonds.stores.leases import Leases
-from fonds.stores.tables import upload_errors, upload_events, upload_jobs
+from fonds.stores.tables import upload_deletions, upload_errors, upload_events, upload_jobs
 from fonds.uploads.states import ACTIVE, JobStatus, failure_of, stage_of
 
 MAX_RETRIES: Final = 3
@@ -177,6 +177,16 @@ def events_of(connection: Connection, job_id: UUID, *, after: int = 0) -> list[J
     query = select(event.id, event.from_status, event.to_status, event.at, event.by, event.why)
     query = query.where(event.job_id == job_id, event.id > after).order_by(event.id)
     return [JobEvent(**row._asdict()) for row in connection.execute(query)]
+
+
+def is_being_deleted(connection: Connection, document_id: UUID, now: datetime) -> bool:
+    """True if a process is removing the files of a deleted upload; its row stays locked."""
+    deletion = upload_deletions.c
+    query = select(deletion.sweep_until).where(
+        deletion.document_id == document_id, deletion.finished_at.is_(None)
+    )
+    ends = connection.scalars(query.order_by(deletion.job_id).with_for_update())
+    return any(end is not None and end > now for end in ends)
 
 
 # Claiming ---------------------------------------------------------------------------------

@@ -94,8 +94,9 @@ _SAME_TEXT: Final = (
     .where(upload_jobs.c.user_id == bindparam("user"))
     .where(upload_jobs.c.parsed_sha256 == bindparam("sha256"))
     .where(*(upload_jobs.c.status != status.value for status in _UNVALIDATED))
+    .with_for_update(read=True, key_share=True)
 )
-"""The paths of a text of a user, and when their jobs were made.
+"""The paths of a text of a user, and when their jobs were made; they are not deleted meanwhile.
 
 Asked for the first, SQLite would go through all jobs of the user in their order.
 """

@@ -24,7 +24,8 @@ from fonds.errors import (
     StoreError,
     WorkerDiedError,
 )
-from fonds.uploads.intake import expire_uploads
+from fonds.uploads.deletion import finish_deletions
+from fonds.uploads.intake import check_arrivals, expire_uploads
 from fonds.uploads.jobs import Job, claim, fail, job_of, release, renew, retry_later
 from fonds.uploads.live_workers import forget_worker, record_worker
 from fonds.uploads.resources import ClaimedJob, WorkerResources
@@ -64,6 +65,7 @@ class UploadWorker:
         self._owner = f"{os.uname().nodename}:{os.getpid()}:{uuid4()}"
         self._claimed: set[UUID] = set()
         self._is_recorded = False
+        self._swept_at: datetime | None = None
         self._lock = Lock()
 
     @property
@@ -95,6 +97,7 @@ class UploadWorker:
     def _loop(self, rest: Callable[[], bool]) -> None:
         while not self.stop.is_set():
             try:
+                self._sweep()
                 has_worked = self.work_once()
             except SQLAlchemyError as error:
                 # Leases expire meanwhile, and their jobs are claimed again.
@@ -103,6 +106,17 @@ class UploadWorker:
                 continue
             if not has_worked and rest():
                 return
+
+    def _sweep(self) -> None:
+        """Remove files that are deleted or not awaited, once a minute in one of the threads."""
+        now = self._resources.context.seams.clock.now()
+        with self._lock:
+            is_due = self._swept_at is None or abs(now - self._swept_at) >= EXPIRY_INTERVAL
+            self._swept_at = now if is_due else self._swept_at
+        if is_due:
+            finish_deletions(self._resources.context)
+            with suppress(StoreError):  # the next sweep will do
+                check_arrivals(self._resources.context)
 
     def work_once(self) -> bool:
         """Work on one job until it ends or waits; False if none is due."""

@@ -314,7 +314,10 @@ class UnrenderedError(LookupError):
 
 
 class HtmlTexts:
-    """The texts of documents as HTML, rendered by reader processes on demand and cached."""
+    """The texts of documents as HTML, rendered by reader processes on demand.
+
+    Those of public documents are cached: a file would outlive an upload that its user deletes.
+    """
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -330,7 +333,7 @@ class HtmlTexts:
         key = _key(document)
         bounds = self._bounds(key, document)
         number = min(max(number, 1), len(bounds.offsets))
-        cached = _read_cache(self._path(key, number))
+        cached = _read_cache(self._path(key, number)) if _is_public(document) else None
         if cached is None:
             raise UnrenderedError(document, number)
         html, headings = cached
@@ -339,7 +342,7 @@ class HtmlTexts:
         )
 
     def render(self, unrendered: UnrenderedError) -> RenderedSection:
-        """Render and cache a part."""
+        """Render a part, and cache it if the document is public."""
         document, number = unrendered.document, unrendered.number
         key = _key(document)
         bounds = self._bounds(key, document)
@@ -364,7 +367,8 @@ class HtmlTexts:
             return _PartBounds(**json.loads(path.read_bytes()))
         with self._context.database.read() as connection:
             bounds = _part_bounds(connection, document)
-        _write_cache(path, json.dumps(asdict(bounds)).encode())
+        if _is_public(document):
+            _write_cache(path, json.dumps(asdict(bounds)).encode())
         return bounds
 
     def _render(
@@ -379,12 +383,16 @@ class HtmlTexts:
         work = RenderInput(text=text, passages=passages, prefix=prefix)
         rendered = rendered_of_json(self._context.readers.read_now(render_part, work))
         html = rendered.html.encode()
-        headings = [asdict(heading) for heading in rendered.headings]
-        _write_cache(
-            _metadata_path(path), json.dumps({"crc32": crc32(html), "headings": headings}).encode()
-        )
-        _write_cache(path, html)
+        if _is_public(document):
+            headings = [asdict(heading) for heading in rendered.headings]
+            metadata = {"crc32": crc32(html), "headings": headings}
+            _write_cache(_metadata_path(path), json.dumps(metadata).encode())
+            _write_cache(path, html)
         return html, rendered.headings
+
+
+def _is_public(document: Mapping[str, Any]) -> bool:
+    return document["owner"] is None
 
 
 def _key(document: Mapping[str, Any]) -> str:

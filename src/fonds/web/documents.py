@@ -90,7 +90,8 @@ def _show(
     """The page; UnrenderedError unless the text is rendered."""
     viewer = viewer_of(request)
     make = partial(_document_page, request, viewer, requested, rendered)
-    if viewer.is_logged_in:  # the page then contains a form key
+    # The page then contains a form key, or an upload, which may be deleted.
+    if viewer.is_logged_in or viewer.user_id is not None:
         return make()
     cache: PageCache = request.app.state.page_cache
     return cache.get((requested, viewer.user_id, viewer.is_operator), make)

@@ -22,6 +22,7 @@ from fonds.api.events import NewEvents, event, streamed
 from fonds.api.problems import ProblemError, error_text
 from fonds.api.schemas import UUID_PATTERN, UploadId
 from fonds.errors import FondsError
+from fonds.uploads.deletion import delete_upload
 from fonds.uploads.files import FORMATS
 from fonds.uploads.intake import retry_upload
 from fonds.uploads.jobs import Job, JobEvent, events_of, job_of, page_of_jobs
@@ -203,6 +204,17 @@ def retry(request: Request, document_id: UploadId, form_key: _FormKey) -> Respon
     return RedirectResponse(f"/upload/{document_id}", HTTPStatus.SEE_OTHER)
 
 
+@router.post("/upload/{document_id}/delete")
+def delete(request: Request, document_id: UploadId, form_key: _FormKey) -> Response:
+    """Delete a file of the viewer with all that was made of it."""
+    viewer, app = require_viewer(request), app_state(request)
+    require_own_form(request, viewer, form_key)
+    user_id = _caller(viewer).user_id
+    if not delete_upload(app.context, user_id, UUID(document_id), by=f"user:{user_id}"):
+        raise unknown_job()
+    return RedirectResponse("/upload", HTTPStatus.SEE_OTHER)
+
+
 def _upload_details(
     request: Request, viewer: Viewer, document_id: str
 ) -> tuple[Card, list[dict[str, Any]], bool]:
@@ -325,4 +337,4 @@ async def _stream_parts(request: Request, render: Callable[[], _PageParts]) -> R
             events.append(event("end", {}))
         return NewEvents(events=events, is_over=current.is_over)
 
-    return await streamed(request, poll)
+    return await streamed(request, lambda: _caller(require_viewer(request)).user_id, poll)

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.support.libraries.passages import problems
-from tests.support.libraries.uploads import now_of
-from tests.support.uploads.files import BY_NAME, BY_SHA, USERS, told_of
+from tests.support.uploads.files import BY_NAME, BY_SHA, USERS, Paper, told_of
 from tests.support.uploads.invariants import Calm, require_truth
 from tests.support.uploads.world import SECRET, CrashError, Opener
 
@@ -29,11 +28,12 @@ from fonds.errors import (
     WebhookError,
 )
 from fonds.settings import Settings
+from fonds.uploads.deletion import SWEEP_FOR, delete_upload, finish_deletions
 from fonds.uploads.intake import expire_uploads, retry_upload, staging_key
-from fonds.uploads.jobs import Job, claim
+from fonds.uploads.jobs import Job, claim, job_of
 from fonds.uploads.resources import ClaimedJob
 from fonds.uploads.stages import STEPS
-from fonds.uploads.states import ENDED, FAILURES, JobStatus
+from fonds.uploads.states import ACTIVE, ENDED, FAILURES, JobStatus
 from fonds.uploads.webhook import ID_HEADER, NONCE_LIFETIME, receive_webhook, sign
 from fonds.uploads.worker import LEASE, UploadWorker
 
@@ -42,7 +42,7 @@ uploads = st.tuples(st.sampled_from([0, 1]), st.sampled_from(sorted(BY_NAME)))
 crashes = st.one_of(st.none(), st.integers(1, 6))
 late_crashes = st.one_of(st.none(), st.integers(1, 30))
 waits = st.sampled_from([0, 4, 13, 31])
-meantimes = st.sampled_from(["takeover", "takeover", "answered", "refused", "restarted"])
+meantimes = st.sampled_from(["takeover", "takeover", "answered", "refused", "restarted", "deleted"])
 pauses = st.integers(0, 6)
 jumps = st.sampled_from([1, 3, 6, 12, 31, 61, 301, 3601, -1, -31, -301, -3601])
 
@@ -100,9 +100,21 @@ class UploadMachine(RuleBasedStateMachine):
     def send(self, sent: tuple[int, str], crash: int | None) -> None:
         self._act(lambda: self._send(*sent), crash)
 
-    def _send(self, user: int, name: str) -> None:
-        job = self.world.announce(USERS[user], BY_NAME[name], name)
+    def _announce(self, user: UUID, paper: Paper, name: str) -> Job | None:
+        """None while a deletion of the same file, which was interrupted, removes its files."""
+        try:
+            job = self.world.announce(user, paper, name)
+        except UploadRefusedError as error:
+            if error.kind != "being-deleted":
+                raise
+            return None
         self.handles.append(job)
+        return job
+
+    def _send(self, user: int, name: str) -> None:
+        job = self._announce(USERS[user], BY_NAME[name], name)
+        if job is None:
+            return
         self.world.files.put(staging_key(job), BY_NAME[name].data)
         self._complete(job)
 
@@ -122,8 +134,9 @@ class UploadMachine(RuleBasedStateMachine):
         meanwhile: str | None,
     ) -> None:
         user, paper = USERS[upload[0]], BY_NAME[upload[1]]
-        job = self.world.announce(user, paper, paper.names[number % len(paper.names)])
-        self.handles.append(job)
+        job = self._announce(user, paper, paper.names[number % len(paper.names)])
+        if job is None:
+            return
         data = paper.data
         came = {"right": data, "wrong": data[::-1], "short": data[:-1], "long": data + b"."}
         if what in came:
@@ -135,7 +148,7 @@ class UploadMachine(RuleBasedStateMachine):
         try:
             self.world.complete(job)
         except UploadRefusedError as error:
-            if error.kind not in {"not-there", "size-mismatch", "hash-mismatch"}:
+            if error.kind not in {"not-there", "size-mismatch", "hash-mismatch", "unknown-job"}:
                 raise
         except StoreError:
             if self.around.store != "down":
@@ -146,18 +159,42 @@ class UploadMachine(RuleBasedStateMachine):
         self.world.pass_time(3601)
         expire_uploads(self.world.context)
         paper = BY_SHA[job.raw_sha256]
-        self.handles.append(self.world.announce(job.user_id, paper, paper.names[-1]))
+        self._announce(job.user_id, paper, paper.names[-1])
 
     @rule(number=some, crash=crashes)
     def ask_again(self, number: int, crash: int | None) -> None:
         told = self._handle(number)
         self._act(lambda: self._complete(told), crash)
-        job = now_of(self.world.library, told)
+        job = self._now(told)
+        if job is None:
+            with pytest.raises(UploadRefusedError, match="deleted"):
+                retry_upload(self.world.context, told, by="tester")
+            return
         if job.status in FAILURES:
             self._act(lambda: retry_upload(self.world.context, job, by="tester"), crash)
             return
         with pytest.raises(UsageError):
             retry_upload(self.world.context, job, by="tester")
+
+    def _now(self, told: Job) -> Job | None:
+        with self.world.library.database.read() as connection:
+            return job_of(connection, told.document_id)
+
+    @rule(number=some, crash=crashes)
+    def delete(self, number: int, crash: int | None) -> None:
+        told = self._handle(number)
+        self._act(lambda: self._delete(told), crash)
+
+    def _delete(self, told: Job) -> None:
+        before = self._now(told)
+        has_deleted = delete_upload(self.world.context, told.user_id, told.document_id, by="tester")
+        assert has_deleted or before is None
+        assert self._now(told) is None
+
+    def _delete_active(self) -> None:
+        active = [job for job in self.world.jobs() if job.status in ACTIVE]
+        for job in active[:1]:
+            self._delete(job)
 
     # Workers
 
@@ -239,6 +276,7 @@ class UploadMachine(RuleBasedStateMachine):
             "answered": lambda: self._answer_all("parsed"),
             "refused": lambda: self._answer_all("failed"),
             "restarted": restarted,
+            "deleted": self._delete_active,
         }[what]
 
     # The parser outside
@@ -271,9 +309,13 @@ class UploadMachine(RuleBasedStateMachine):
 
     @rule(number=some, status=st.sampled_from(["parsed", "parsed", "failed"]), crash=crashes)
     def webhook(self, number: int, status: str, crash: int | None) -> None:
-        job = now_of(self.world.library, self._handle(number))
-        expected = "taken" if job.status is JobStatus.PARSE_QUEUED else "ignored"
-        expected = "unknown-job" if job.parser == "local" else expected
+        told = self._handle(number)
+        job = self._now(told)
+        is_waiting = job is not None and job.status is JobStatus.PARSE_QUEUED
+        expected = "taken" if is_waiting else "ignored"
+        if job is None or job.parser == "local":
+            expected = "unknown-job"
+        job = job or told
         ends: list[str] = []
         self._act(lambda: ends.append(self._deliver(told_of(job, status))), crash)
         assert ends in ([], [expected], ["down"])
@@ -299,7 +341,8 @@ class UploadMachine(RuleBasedStateMachine):
         before = self.world.jobs()
         end = self._receive(headers, body)
         if received is not None and self._latest - received <= NONCE_LIFETIME:
-            assert end in {"replayed", "stale"}
+            is_deleted = end == "unknown-job"  # which is looked at before
+            assert is_deleted or end in {"replayed", "stale"}
             assert self.world.jobs() == before
 
     # Time and moods
@@ -314,6 +357,7 @@ class UploadMachine(RuleBasedStateMachine):
         self.world.pass_time(seconds)
         self.around.embedder, self.around.parser, self.around.store = embedder, parser, store
         expire_uploads(self.world.context)
+        finish_deletions(self.world.context)
 
     # What must always hold
 
@@ -346,6 +390,19 @@ class UploadMachine(RuleBasedStateMachine):
         assert problems(world.library.database, generation) == []
         for user in USERS:
             self._check_search(user)
+        world.pass_time(SWEEP_FOR.total_seconds())
+        finish_deletions(world.context)
+        self._check_files()
+
+    def _check_files(self) -> None:
+        """No file stays of an upload that was deleted, but a text that another one shares."""
+        jobs = self.world.jobs()
+        document_ids = {str(job.document_id) for job in jobs}
+        shared = {job.parsed_path for job in jobs}
+        for folder in ("raw/", "parsed/"):
+            for info in self.world.files.list(folder):
+                document_id = info.key.rpartition("/")[2].partition(".")[0]
+                assert document_id in document_ids or info.key in shared
 
     def _expected_end(self, job: Job) -> JobStatus:
         if job.arrived_at is None:

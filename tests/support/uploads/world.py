@@ -57,7 +57,7 @@ MOST_OPERATIONS: Final = 300
 PATIENCE: Final = 40
 _CLEARED: Final = (
     "users, documents, document_chunk_buffer, document_vector_buffer, embedding_batches,"
-    " webhook_nonces"
+    " webhook_nonces, upload_deletions"
 )
 
 

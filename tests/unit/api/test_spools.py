@@ -21,6 +21,7 @@ from tests.support.polling import wait_until
 from tests.unit.api.calling import BASE, Api
 
 from fonds.api.app import make_app
+from fonds.api.events import MAX_STREAMS
 from fonds.library import Library
 from fonds.mcp.http import bind_socket
 from fonds.uploads.webhook import sign
@@ -51,6 +52,16 @@ class Server:
         """Of the right form, with a signature that nobody can check before the body is there."""
         signed = sign("msg", self.library.seams.clock.now(), b"", [SECRET])
         return self.begin("POST", PATH, {**signed, **changes})
+
+    def follow(self, path: str, headers: Mapping[str, str]) -> socket.socket:
+        """Open a stream of events."""
+        connection = socket.create_connection(("127.0.0.1", self.port), DEADLINE)
+        self._opened.enter_context(connection)
+        lines = [f"GET {path} HTTP/1.1", "Host: fonds.test"]
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        connection.sendall("\r\n".join([*lines, "", ""]).encode())
+        assert connection.recv(12) == b"HTTP/1.1 200"
+        return connection
 
     def spools(self) -> int:
         return len(list((self.library.settings.home / "tmp").glob("*")))
@@ -154,6 +165,27 @@ def test_files_that_are_half_sent_are_limited_for_each_user(server: Server) -> N
         assert answer_to(server.begin("PUT", ours[1], {})) == (503, "busy")
         server.begin("PUT", theirs, {})
         wait_until(lambda: server.spools() == 2)
+
+
+def test_event_streams_are_limited_for_each_user(server: Server) -> None:
+    with _api(server) as api:
+        noah = api.token("noah")
+        ours, theirs = (
+            f"/jobs/{api.announce(b'text', by=by).json()['document_id']}/events"
+            for by in (api.maria, noah)
+        )
+        streams = [server.follow(ours, api.maria) for _ in range(MAX_STREAMS)]
+        assert answer_to(server.begin("GET", ours, api.maria)) == (429, "too-many-streams")
+        server.follow(theirs, noah)
+        streams[0].close()
+        streams[1].close()
+        wait_until(lambda: _status(server.begin("GET", ours, api.maria)) == 200)
+
+
+def _status(connection: socket.socket) -> int:
+    response = HTTPResponse(connection)
+    response.begin()
+    return response.status
 
 
 def _path(api: Api, number: int, by: Mapping[str, str]) -> str:

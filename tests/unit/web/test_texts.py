@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from sqlalchemy import update
@@ -30,7 +31,8 @@ def stored(library: Library, text: str = TEXT, name: str = "policy.md") -> dict[
     user = make_user(library)
     job = send(library, user, text.encode(), name)
     work(library)
-    return library.document(ids.upload_id(job.document_id), owner=user, with_text=False)
+    document = library.document(ids.upload_id(job.document_id), owner=user, with_text=False)
+    return {**document, "owner": None}
 
 
 def files(library: Library) -> list[Path]:
@@ -68,6 +70,12 @@ def test_a_text_is_rendered_once_and_then_read(library: Library) -> None:
     assert b"up to the sum insured" in first.html
     again = shown(without_database(library), document, 1)
     assert again == first
+
+
+def test_nothing_of_an_upload_is_cached(library: Library) -> None:
+    document = stored(library) | {"owner": UUID(int=1)}
+    assert b"up to the sum insured" in shown(HtmlTexts(library.context), document, 1).html
+    assert files(library) == []
 
 
 def test_documents_of_the_same_text_share_what_was_rendered(library: Library) -> None:

@@ -280,7 +280,28 @@ def test_everybody_sees_only_their_own(elsewhere: Visit) -> None:
     assert elsewhere.get(f"{at}/events").status_code == 404
     assert elsewhere.get(f"/upload?before={theirs.document_id}").status_code == 404
     data = {"form_key": elsewhere.key("/upload")}
-    assert elsewhere.post(f"{at}/retry", data=data).status_code == 404
+    for action in ("retry", "delete"):
+        assert elsewhere.post(f"{at}/{action}", data=data).status_code == 404
+    assert now_of(library, theirs) == theirs
+
+
+def test_a_file_is_deleted_by_its_button_and_its_pages_leave_no_copy(here: Visit) -> None:
+    sent(here, ("policy.md", TEXT.encode()))
+    work(here.library)
+    (job,) = jobs(here.library)
+    at = f"/upload/{job.document_id}"
+    assert "sum insured" in here.get(f"/d/upload:{job.document_id}").text
+    home = here.library.settings.home
+    assert not [path for path in (home / "cache").rglob("*") if path.is_file()]
+    shown = here.get(at).text
+    assert "Back-ups of the library keep it" in shown
+    assert f'formaction="{at}/delete"' in shown
+    assert here.post(f"{at}/delete", data={"form_key": "x"}).status_code == 403
+    answer = here.post(f"{at}/delete", data={"form_key": here.key(at)})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/upload")
+    assert here.get(at).status_code == 404
+    assert here.get(f"/d/upload:{job.document_id}").status_code == 404
+    assert jobs(here.library) == []
 
 
 def test_nobody_sees_anything_without_a_session(elsewhere: Visit) -> None:
