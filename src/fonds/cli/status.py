@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -34,7 +35,7 @@ from fonds.runs.audit import Audit
 from fonds.runs.commands import listing
 from fonds.runs.overview import open_error_rows, overview, recent_runs, run_logs, source_logs
 from fonds.runs.schedule import next_run, scheduled, serve_schedule
-from fonds.runs.state import RunRequest
+from fonds.runs.state import RunRequest, read_state
 from fonds.runs.tasks import resolve
 from fonds.seams import Seams
 from fonds.sources.base import Registered
@@ -352,10 +353,19 @@ async def _tidy(library: Library) -> None:
 def _status_of(library: Library, source: str, row: Any, *, as_json: bool) -> None:
     runs = recent_runs(library.database, source, 10)
     failures = open_error_rows(library.database, source)
+    now = library.seams.clock.now()
+    with library.database.read() as connection:
+        custom = read_state(connection, source, RunRequest(mode="manual"), now).custom
     if as_json:
-        print_json({"overview": row, "runs": runs, "errors": failures})
+        print_json({"overview": row, "custom": custom, "runs": runs, "errors": failures})
         return
     _print_overview([row])
+    print_table(
+        ["last success (UTC)", "watermark", "custom state"],
+        [(row.last_success_at, row.last_seen_key, json.dumps(custom) if custom else None)],
+        title="\nstate",
+        prose=["custom state"],
+    )
     counts = ("inserted_count", "updated_count", "skipped_count", "error_count")
     print_table(
         ["run", "mode", "status", "started (UTC)", "new", "updated", "unchanged", "errors"],

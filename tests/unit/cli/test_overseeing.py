@@ -75,10 +75,20 @@ def test_status_of_one_source_adds_its_runs(fonds: Fonds, troubled: str) -> None
     assert "latest runs" in outcome.out
     assert "backfill  partial" in outcome.out
     detail = fonds("status", "--source", "federal_register", "--json", "--home", troubled).json
-    assert set(detail) == {"overview", "runs", "errors"}
+    assert set(detail) == {"overview", "custom", "runs", "errors"}
     assert detail["overview"]["open_errors"] == 1
     assert detail["runs"][0]["status"] == "partial"
     assert detail["errors"][0]["task_key"] == "fr:2026-00101"
+
+
+def test_status_of_one_source_shows_its_last_success_and_its_state(fonds: Fonds) -> None:
+    lines = fonds("status", "--source", "legislators").out.splitlines()
+    start = lines.index("state")
+    assert lines[start + 1].split() == [
+        *("last", "success", "(UTC)", "watermark", "custom", "state"),
+    ]
+    assert re.match(r"\d{4}-\d\d-\d\d", lines[start + 2])
+    assert isinstance(fonds("status", "--source", "bills", "--json").json["custom"], dict)
 
 
 def test_status_of_an_empty_library_is_all_dashes(fonds: Fonds, empty: Path) -> None:
