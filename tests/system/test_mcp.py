@@ -326,6 +326,6 @@ def test_library_that_is_not_there_is_not_made(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert "fonds bootstrap" in done.stderr
+    assert "fonds init" in done.stderr
     assert done.stdout == ""
     assert not home.exists()
