@@ -58,3 +58,22 @@ def test_a_dump_restored_elsewhere_is_the_same_library(
         assert library.search("dredger", mode="semantic")
     variables = {"FONDS_HOME": str(tmp_path / "two"), "FONDS_BLOBS": blobs}
     run(f"{servers.fonds_command()} doctor", tmp_path, FONDS_DATABASE=elsewhere, **variables)
+
+
+def test_check_of_a_migration_to_postgresql_fails_after_rows_were_deleted(
+    bare_postgres_database: str, tmp_path: Path
+) -> None:
+    with open_library(tmp_path / "library") as library:
+        hold(library, "held:1", "The dredger works at the mole.")
+    fonds, address = servers.fonds_command(), bare_postgres_database
+    run(f"{fonds} db copy library '{address}'", tmp_path)
+    page = PAGE.with_name("move-to-postgresql.md").read_text("utf-8")
+    (check,) = re.findall(r"^fonds (bundle diff library/\S+)", page, re.MULTILINE)
+    run(f"{fonds} {check}", tmp_path, FONDS_DATABASE=address)
+    with (
+        open_library(tmp_path / "moved", database=address) as library,
+        library.database.write() as connection,
+    ):
+        connection.exec_driver_sql("SET LOCAL session_replication_role = replica")
+        connection.exec_driver_sql("DELETE FROM documents")
+    run(f"! {fonds} {check}", tmp_path, FONDS_DATABASE=address)
