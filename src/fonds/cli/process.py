@@ -89,7 +89,7 @@ def _redacting(settings: Settings) -> Processor:
 
 T = TypeVar("T")
 
-STOP_SECONDS: Final = 4.0
+STOP_SECONDS: Final = 3.0
 """Seconds after the first signal in which a command may end by itself."""
 _STDERR: Final = 2
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)

@@ -247,7 +247,7 @@ def worker(
 
     An upload is parsed, split into passages, embedded and published. Any number of workers share
     the work; the jobs of a killed one are taken over within half a minute. After SIGTERM or Ctrl-C
-    running stages have four seconds to finish; others are repeated later. An idle worker executes
+    running stages have three seconds to finish; others are repeated later. An idle worker executes
     commands of the admin pages and the API, such as a run of a source, one after another.
 
     \b
