@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import logging
 import os
 import select
@@ -141,6 +142,10 @@ def _calling_on_signal(
         if watch.is_stopping and seconds is not None:
             # The library is still to be closed, and threads to be waited for: in time, too.
             _open_senders.append(sender)
+            error = sys.exc_info()[1]
+            if isinstance(error, asyncio.CancelledError) or (error is None and exit_code == 0):
+                # Taking the interpreter apart may need a second of processor time.
+                atexit.register(_end_process, exit_code)
         else:
             for number, handler in previous.items():
                 signal.signal(number, handler)
@@ -150,6 +155,13 @@ def _calling_on_signal(
 
 
 _open_senders: Final[list[socket.socket]] = []
+
+
+def _end_process(exit_code: int) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(exit_code)
 
 
 def _leave_to_watch(_number: int, _frame: Any) -> None:

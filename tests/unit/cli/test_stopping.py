@@ -75,7 +75,7 @@ def ended(call: str, signals: Sequence[signal.Signals], seconds: float) -> tuple
 def test_work_that_ends_when_it_is_stopped_ends_by_itself(number: signal.Signals) -> None:
     assert ended("event(600, False)", [number], FOREVER) == (0, "ended\n")
     code, out = ended("process.run_until_stopped(cancelled())", [number], FOREVER)
-    assert (code, out) == (1, "cancelled\n")
+    assert (code, out) == (130, "cancelled\n")
 
 
 @pytest.mark.parametrize("number", BOTH)
