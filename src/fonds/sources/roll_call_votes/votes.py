@@ -432,9 +432,10 @@ _AMENDMENT: Final = (
 )
 _SENATE_TEXTS: Final = (
     "vote_question_text",
+    "majority_requirement",
+    "vote_result",
     "vote_result_text",
     "vote_title",
-    "majority_requirement",
 )
 # The Senate's counts; a count of none is left blank.
 _SENATE_COUNTS: Final = {"yea": "yeas", "nay": "nays", "present": "present", "not_voting": "absent"}
@@ -478,10 +479,11 @@ def read_matters(element: Any) -> list[Matter]:
 
 
 def _senate_description(root: Any, matters: Sequence[Matter]) -> Row:
+    texts = {name: text(root, name) for name in _SENATE_TEXTS}
     return {
         "vote_question": text(root, "question") or _shared(matters, "question"),
-        **{name: text(root, name) for name in _SENATE_TEXTS},
-        "vote_result": text(root, "vote_result") or _shared(matters, "result"),
+        **texts,
+        "vote_result": texts["vote_result"] or _shared(matters, "result"),
         "vote_desc": text(root, "vote_document_text"),
         "vote_correction": None,
         "amendment_author": None,
