@@ -38,7 +38,7 @@ def test_killed_at_durable_operations_a_crawl_ends_as_if_it_had_not_been(
     chance = random.Random(seed)
     kills = 0
     for _ in range(6):
-        kills += _crawl(tmp_path, zoo, kill_at=chance.randint(5, 120)) == -signal.SIGKILL
+        kills += _crawl(tmp_path, zoo, kill_at=chance.randint(5, 170)) == -signal.SIGKILL
         _check_files(tmp_path / "output")
     assert kills
     assert _crawl(tmp_path, zoo) == 0
@@ -74,7 +74,7 @@ def test_a_crawl_into_an_object_store_outlives_kills_too(
     chance = random.Random(kind)
     kills = 0
     for _ in range(3):
-        kill_at = chance.randint(20, 150)
+        kill_at = chance.randint(20, 210)
         kills += _crawl(tmp_path, zoo, kill_at=kill_at, output=address) == -signal.SIGKILL
     assert kills
     assert _crawl(tmp_path, zoo, output=address) == 0
