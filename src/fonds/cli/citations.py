@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -30,7 +29,7 @@ from fonds.cli.output import (
 from fonds.cli.session import find_owner
 from fonds.errors import UsageError
 from fonds.library import Library
-from fonds.runs.citations import BATCH_SIZE, Extracted, Watch
+from fonds.runs.citations import Extracted, Watch
 from fonds.search.filters import require_source
 from fonds.stores import leases
 from fonds.stores.citations import edges_from, edges_to
@@ -163,14 +162,6 @@ def cite(
     else:
         text = document["citation_string"]
     sys.stdout.write((harmless(text) if sys.stdout.isatty() else text) + "\n")
-
-
-async def extract_in_batches(library: Library) -> None:
-    """Extract all queued citations in a thread; it can be stopped between batches."""
-    while True:
-        result = await asyncio.to_thread(library.extract_citations, limit=BATCH_SIZE)
-        if result.done + result.failed < BATCH_SIZE:
-            return
 
 
 def summarize(result: Extracted) -> str:

@@ -18,7 +18,7 @@ from fonds.embed.generations import drop, find_generation, roll_back
 from fonds.embed.migration import Migration, migrate
 from fonds.embed.status import EmbeddingPlan, EmbeddingStatus, embedding_status, plan_embedding
 from fonds.embed.worker import EmbeddingReport, Watch, embed_waiting
-from fonds.errors import EmbedError, UsageError
+from fonds.errors import UsageError
 from fonds.library import Library
 from fonds.stores import leases
 from fonds.stores.tables import ingestion_embedding_queue
@@ -356,26 +356,6 @@ def plan_embed(
         print_json(plan)
     else:
         print_plan(plan)
-
-
-async def embed_until_stopped(library: Library) -> None:
-    """Embed all queued documents in a thread; stopping waits for the current batches.
-
-    If the model is not available this is only printed: search finds documents by their words, and
-    they stay in the queue.
-    """
-    stop = Event()
-    try:
-        result = await asyncio.to_thread(
-            embed_waiting, library.database, library.seams, library.settings, stop=stop
-        )
-    except EmbedError as error:
-        err.print(f"vectors are not made yet: {error}", markup=False)
-    else:
-        if result.ended:
-            err.print(f"vectors are not made yet: {result.ended}", markup=False)
-    finally:
-        stop.set()
 
 
 @contextmanager

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 
-from fonds.cli.citations import extract_in_batches
-from fonds.cli.embed import embed_until_stopped
 from fonds.cli.output import (
     AsJson,
     Since,
@@ -21,7 +19,7 @@ from fonds.cli.output import (
     print_table,
     safe,
 )
-from fonds.cli.process import run_until_stopped
+from fonds.cli.process import embed_until_stopped, extract_in_batches, run_until_stopped
 from fonds.cli.progress import exit_code, print_reports, progress_display
 from fonds.cli.session import Session
 from fonds.errors import UsageError

@@ -11,8 +11,6 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from fonds.cli.citations import extract_in_batches
-from fonds.cli.embed import embed_until_stopped
 from fonds.cli.output import (
     EXIT_INCOMPLETE,
     AsJson,
@@ -26,7 +24,7 @@ from fonds.cli.output import (
     print_table,
     safe,
 )
-from fonds.cli.process import run_until_stopped
+from fonds.cli.process import embed_until_stopped, extract_in_batches, run_until_stopped
 from fonds.errors import UsageError
 from fonds.library import Library
 from fonds.operations import audited, dispatcher, drain_normalization
