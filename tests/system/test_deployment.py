@@ -20,6 +20,7 @@ import pytest
 import yaml
 
 from fonds.cli.main import MENU
+from fonds.errors import SettingsError
 from fonds.seams import Seams
 from fonds.settings import Settings, read_settings
 from fonds.stores.blobs import open_blobs
@@ -348,8 +349,12 @@ def test_examples_of_environment_files_fit_each_other_and_are_settings(tmp_path:
     password = database["FONDS_DATABASE_PASSWORD"]
     assert ours["FONDS_DATABASE"] == f"postgresql://fonds:{password}@database/fonds"
     environ = {**ours, **services()["serve"]["environment"]}
-    settings = read_settings({"home": tmp_path}, environ=environ)
-    assert settings.database_url == ours["FONDS_DATABASE"]
+    with pytest.raises(SettingsError, match="still contains CHANGE-ME"):
+        read_settings({"home": tmp_path}, environ=environ)
+    replaced = {name: value.replace("CHANGE-ME", "x" * 16) for name, value in environ.items()}
+    settings = read_settings({"home": tmp_path}, environ=replaced)
+    assert settings.database_url == replaced["FONDS_DATABASE"]
+    assert settings.trusted_proxies == ("172.16.0.0/12",)
     open_blobs(settings.blobs_url, seams=Seams())
 
 
