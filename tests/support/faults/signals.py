@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from urllib.request import urlopen
 from uuid import UUID
 
@@ -69,6 +69,8 @@ class Scenario(ABC):
 
     home: Path
     variables: Mapping[str, str]
+    idle_seconds: ClassVar[float] = 0.0
+    """How long the command is left alone at most, where it is never complete."""
 
     @property
     @abstractmethod
@@ -143,6 +145,8 @@ class Crawl(Scenario):
 
 class Serve(Scenario):
     """`fonds serve`, with its worker, while clients send requests and half of one."""
+
+    idle_seconds: ClassVar[float] = 20.0
 
     @property
     def arguments(self) -> list[str]:
@@ -301,7 +305,8 @@ class SignalTries:
         scenario = self._scenario(kind)
         begun = time.monotonic()
         scenario.finish()
-        return scenario.state(), max(2.0, time.monotonic() - begun)
+        longest = max(2.0, scenario.idle_seconds, time.monotonic() - begun)
+        return scenario.state(), longest
 
     def _disturbed(
         self,
