@@ -54,6 +54,7 @@ OPERATIONS: Final = [
     "GET /health",
     "GET /metrics",
     *ADMIN,
+    "DELETE /uploads/{document_id}",  # last, since others need the jobs
 ]
 CHECKS: Final = [
     schemathesis.checks.not_a_server_error,

@@ -194,7 +194,8 @@ def test_without_a_worker_the_server_and_the_upload_say_what_to_start(
     with _parent(home, "--no-worker") as process:
         address = address_of(process)
         assert process.stderr is not None
-        assert "no worker is running: uploads wait until" in process.stderr.readline()
+        said = iter(process.stderr.readline, "")
+        assert any("no worker is running: uploads wait until" in line for line in said)
         assert not _children(process.pid)
         with subprocess.Popen(
             [servers.serving_command(), "upload", str(file), "--server", address],
@@ -203,8 +204,8 @@ def test_without_a_worker_the_server_and_the_upload_say_what_to_start(
             text=True,
         ) as upload:
             assert upload.stderr is not None
-            said = upload.stderr.readline()
-            assert "policy.md: no worker is running: start `fonds worker`" in said
+            notice = upload.stderr.readline()
+            assert "policy.md: no worker is running: start `fonds worker`" in notice
             run(home, "worker", "--drain")
             assert upload.wait(PATIENCE) == 0
 
