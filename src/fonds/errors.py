@@ -43,6 +43,10 @@ FondsError
 ├── ServerError               a `fonds serve` does not respond, or rejects a request
 ├── PluginError               a plugin of an installed package cannot be loaded
 ├── StoreError                a database or blob store operation failed
+│   ├── StoreUnavailableError  nothing can be stored now, whatever it is; may succeed later
+│   │   ├── StoreFullError        no space is left
+│   │   └── DatabaseUnavailableError  the database does not respond
+│   │       └── ConnectionLostError   in a transaction, of which nothing was stored
 │   ├── BlobMissingError      no object has this key
 │   ├── BlobExistsError       an object with this key already exists
 │   ├── BlobChangedError      an object changed since it was read
@@ -263,6 +267,22 @@ class PluginError(FondsError):
 
 class StoreError(FondsError):
     """A database or blob store operation failed."""
+
+
+class StoreUnavailableError(StoreError):
+    """The database or the blob store does not respond, or is full: no fault of what is stored."""
+
+
+class StoreFullError(StoreUnavailableError):
+    """No space is left for another blob."""
+
+
+class DatabaseUnavailableError(StoreUnavailableError):
+    """The database does not respond."""
+
+
+class ConnectionLostError(DatabaseUnavailableError):
+    """The connection was lost in a transaction, of which nothing was stored; it may be repeated."""
 
 
 class BlobMissingError(StoreError):

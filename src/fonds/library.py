@@ -64,7 +64,7 @@ class Library:
 
     def __init__(self, settings: Settings, *, seams: Seams | None = None) -> None:
         self.settings = settings
-        self.seams = seams or Seams()
+        self.seams = replace(seams or Seams(), outage_seconds=settings.outage_seconds)
         self.database = open_database(
             settings.database_url, seams=self.seams, cache_mib=settings.sqlite_cache_mib
         )

@@ -21,7 +21,7 @@ import structlog
 from sqlalchemy import update
 from sqlalchemy.exc import SQLAlchemyError
 
-from fonds.errors import FondsError, SourceBusyError
+from fonds.errors import FondsError, SourceBusyError, StoreUnavailableError
 from fonds.library import Library
 from fonds.runs import audit, commands, normalization, queue_status
 from fonds.runs.audit import Audit, AuditRange
@@ -34,7 +34,7 @@ from fonds.runs.tasks import MAX_ATTEMPTS
 from fonds.seams import Clock
 from fonds.source_runners import runner_of
 from fonds.stores import leases
-from fonds.stores.database import Database
+from fonds.stores.database import Database, repeatable
 from fonds.stores.tables import ingestion_tasks
 
 POLL_SECONDS: Final = 1.0
@@ -114,12 +114,13 @@ class Dispatcher:
             while command := await asyncio.to_thread(self._claim):
                 started = True
                 self._start(command)
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, StoreUnavailableError) as error:
             # Leases expire meanwhile, and other processes claim their commands.
             _log.warning("database_unavailable", error=type(error).__name__)
             return False
         return started
 
+    @repeatable
     def _claim(self) -> Command | None:
         kinds = [kind for kind in self._handlers if kind in IMMEDIATE or self._is_free]
         with self._database.read() as connection:
@@ -167,12 +168,13 @@ class Dispatcher:
         while True:
             try:
                 await asyncio.to_thread(self._write, command, result)
-            except SQLAlchemyError as error:
+            except (SQLAlchemyError, StoreUnavailableError) as error:
                 _log.warning("database_unavailable", error=type(error).__name__)
                 await asyncio.sleep(self._poll)
             else:
                 return
 
+    @repeatable
     def _write(self, command: Command, result: CommandResult) -> None:
         now = self._clock.now()
         outcome = result.outcome[:MAX_OUTCOME_LENGTH]
@@ -184,15 +186,16 @@ class Dispatcher:
     async def _renew_forever(self, command: Command) -> None:
         while True:
             await asyncio.sleep(commands.LEASE.total_seconds() / 4)
-            with suppress(SQLAlchemyError):
+            with suppress(SQLAlchemyError, StoreUnavailableError):
                 await asyncio.to_thread(self._renew, command)
 
+    @repeatable
     def _renew(self, command: Command) -> None:
         with self._database.write() as connection:
             commands.keep(connection, command.id, self._owner, self._clock.now())
 
     def _release(self, command: Command) -> None:
-        with suppress(SQLAlchemyError), self._database.write() as connection:
+        with suppress(SQLAlchemyError, StoreUnavailableError), self._database.write() as connection:
             commands.release(connection, command.id, self._owner)
 
     async def _cancel_running(self) -> None:
@@ -275,6 +278,7 @@ async def _cancel(library: Library, command: Command) -> CommandResult:
     return CommandResult(outcome=ended, run_id=UUID(run_id))
 
 
+@repeatable
 def _withdraw(library: Library, command: Command, source: str) -> CommandResult:
     with library.database.write() as connection:
         now = library.seams.clock.now()
@@ -286,6 +290,7 @@ def _withdraw(library: Library, command: Command, source: str) -> CommandResult:
     return CommandResult(outcome=f"refused: no run of {source} is in progress")
 
 
+@repeatable
 def _ending(library: Library, run_id: UUID) -> str | None:
     with library.database.read() as connection:
         return commands.ending(connection, run_id)

@@ -39,6 +39,7 @@ from fonds.runs.load import Loader
 from fonds.runs.state import RunReport, RunRequest, RunStatus
 from fonds.runs.tasks import Failure, resolve
 from fonds.sources.base import Source
+from fonds.stores.database import repeatable
 from fonds.stores.records import link_references
 
 
@@ -79,11 +80,7 @@ async def _load_batch(active: ActiveRun[Source], batch: list[Fetched], loader: L
 def _finish(active: ActiveRun[Source], loader: Loader) -> None:
     """Link references, fail a run that yielded suspiciously little, and record the result."""
     run, info, context = active.run, active.source.info, active.context
-    with context.database.write() as connection:
-        active.lock.confirm(connection)
-        link_references(connection)
-        resolved = [discovery_key(run.request), *([] if run.counts.error else ["yield"])]
-        resolve(connection, info.name, resolved, context.seams.clock.now(), but=run.id)
+    _link(active)
     if not run.counts.error:
         try:
             # A substitute for the upstream (FONDS_HOSTS) may serve less, but not nothing.
@@ -97,3 +94,13 @@ def _finish(active: ActiveRun[Source], loader: Loader) -> None:
     else:
         loaded = run.counts.inserted + run.counts.updated + run.counts.skipped
         active.finish(RunStatus.PARTIAL if loaded else RunStatus.FAILED, run.first_error)
+
+
+@repeatable
+def _link(active: ActiveRun[Source]) -> None:
+    run, context = active.run, active.context
+    with context.database.write() as connection:
+        active.lock.confirm(connection)
+        link_references(connection)
+        resolved = [discovery_key(run.request), *([] if run.counts.error else ["yield"])]
+        resolve(connection, run.source, resolved, context.seams.clock.now(), but=run.id)

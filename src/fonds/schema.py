@@ -17,7 +17,7 @@ from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.sites.tables import website_tables
 from fonds.sources.registry import builtin_sources
-from fonds.stores.database import Database, open_database, sqlite_file
+from fonds.stores.database import Database, open_database, repeatable, sqlite_file
 from fonds.stores.tables import core_tables, metadata, table_versions
 from fonds.stores.triggers import full_text_index, run_triggers, upload_triggers
 from fonds.uploads import states as uploads
@@ -45,7 +45,9 @@ def require_library(settings: Settings) -> None:
     """MissingLibraryError if the settings name no library; no file or folder is created."""
     file = sqlite_file(settings.database_url)
     if file is None or file.is_file():
-        database = open_database(settings.database_url, seams=Seams())
+        database = open_database(
+            settings.database_url, seams=Seams(outage_seconds=settings.outage_seconds)
+        )
         try:
             if current_version(database) is not None:
                 return
@@ -58,6 +60,7 @@ def require_library(settings: Settings) -> None:
     )
 
 
+@repeatable
 def upgrade(database: Database) -> None:
     """Create or upgrade the schema of a database in one transaction."""
     with database.write() as connection:
@@ -122,6 +125,7 @@ CREATE TABLE alembic_version (
 )"""
 
 
+@repeatable
 def ensure_plugin_tables(database: Database, source: str, tables: Sequence[Table]) -> None:
     """Create the tables of a plugin; SchemaError if their declaration has changed since."""
     fingerprint = ids.json_sha256([str(CreateTable(table)) for table in tables])
@@ -140,6 +144,7 @@ def ensure_plugin_tables(database: Database, source: str, tables: Sequence[Table
         )
 
 
+@repeatable
 def current_version(database: Database) -> str | None:
     """The revision of a database, or None if it is empty."""
     with database.read() as connection:

@@ -58,6 +58,8 @@ class Seams:
     durable: Callable[[str, str], None] = _unobserved
     """Called as (operation, subject) before each `commit`, `blob.put`, `blob.rename`,
     `blob.delete` and `journal.append`."""
+    outage_seconds: float = 0.0
+    """How long an operation waits for a database or an object store that does not respond."""
 
 
 Expense = Literal["http", "database", "blob"]

@@ -71,6 +71,11 @@ class Settings:
         " `blobs`; `server`: files pass through this server.",
     )
     indexes: str = _setting("", str, "Store of host indexes, as for blobs; empty: the same store.")
+    outage_seconds: float = _setting(
+        300.0,
+        float,
+        "Seconds that commands wait for a database or object store that does not respond.",
+    )
     engine: str = _setting(
         "local",
         str,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from importlib import metadata
 from typing import Any, Final
 
@@ -28,6 +30,7 @@ from fonds.api.schemas import FieldError, Problem
 from fonds.api.sessions import LoginLink, Sessions
 from fonds.api.spools import make_spool_slots
 from fonds.library import Library
+from fonds.maintenance.store_monitor import StoreMonitor
 from fonds.uploads.signing import Signer, server_secret
 from fonds.uploads.webhook import require_long_secrets
 
@@ -59,6 +62,14 @@ class _App(FastAPI):
         return _complete_schema(super().openapi())
 
 
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        app.state.shared.store_monitor.stop()
+
+
 def make_app(
     library: Library,
     *,
@@ -78,6 +89,7 @@ def make_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        lifespan=_lifespan,
     )
     shared = app.state.shared = AppState(
         library=library,
@@ -88,6 +100,7 @@ def make_app(
         is_exposed=is_exposed,
         needs_login=needs_login,
         login_link=login_link,
+        store_monitor=StoreMonitor(library.blobs),
     )
     app.state.search_limiter = make_search_limiter(library.seams.clock)
     app.state.reading_queue = ReadingQueue()

@@ -22,6 +22,7 @@ from fonds.api.problems import ProblemError
 from fonds.api.sessions import LoginLink, Sessions
 from fonds.context import Context
 from fonds.library import Library
+from fonds.maintenance.store_monitor import StoreMonitor
 from fonds.seams import Clock
 from fonds.serving import is_loopback
 from fonds.stores.blobs import Method
@@ -67,6 +68,7 @@ class AppState:
     login_link: LoginLink | None = None
     metrics: CachedMetrics = field(default_factory=CachedMetrics)
     request_metrics: RequestMetrics = field(default_factory=RequestMetrics)
+    store_monitor: StoreMonitor
 
     def now(self) -> datetime:
         """The current time."""

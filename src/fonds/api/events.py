@@ -25,6 +25,7 @@ from fonds.api.dependencies import AppState, app_state
 from fonds.api.jobs import job_json, job_notice, visible_job
 from fonds.api.problems import RETRY_AFTER, ProblemError
 from fonds.api.schemas import BEARER, LastEventId, UploadId, problems
+from fonds.errors import DatabaseUnavailableError
 from fonds.runs import overview
 from fonds.runs.overview import RunInsight
 from fonds.runs.state import RunStatus
@@ -141,7 +142,7 @@ async def _stream(news: NewEvents, poll: Poll, slots: anyio.CapacityLimiter) -> 
             news = await anyio.to_thread.run_sync(poll, limiter=slots)
         except ProblemError:
             return  # the token was revoked, or the job or run deleted
-        except SQLAlchemyError:
+        except (SQLAlchemyError, DatabaseUnavailableError):
             news = NewEvents(events=(), is_over=False)  # the database is unavailable; poll again
 
 

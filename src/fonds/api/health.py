@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
@@ -16,6 +17,8 @@ from fonds.api.dependencies import AppState, app_state, require_scope
 from fonds.api.problems import RETRY_AFTER, ErrorText, problem_response
 from fonds.api.schemas import OPTIONAL_BEARER, HealthResponse, problems
 from fonds.catalog.codes import Code, codes
+from fonds.maintenance.checks import CRITICAL_FREE
+from fonds.maintenance.findings import sized
 from fonds.maintenance.metrics import CONTENT_TYPE, render
 from fonds.runs.overview import LoadedSource, loaded_sources
 from fonds.schema import current_version, require_current
@@ -30,7 +33,11 @@ router: Final = APIRouter(tags=["operation"])
 
 @router.get("/health", responses={200: {"model": HealthResponse}, **problems(503)})
 async def health(request: Request) -> Response:
-    """Check that database and object store respond and that the schema is current."""
+    """Check that database and object store respond, and that schema and disk are in order.
+
+    The object store is tried in the background every half minute; the age of the last attempt is
+    given.
+    """
     app = app_state(request)
     checks = {}
     async with anyio.create_task_group() as group:
@@ -40,12 +47,13 @@ async def health(request: Request) -> Response:
 
         group.start_soon(run, "database", _check_database)
         group.start_soon(run, "blobs", _check_blobs)
+        group.start_soon(run, "disk", _check_disk)
     if all(outcome.startswith("ok") for outcome in checks.values()):
         return JSONResponse({"status": "ok", "checks": checks})
     text = ErrorText(
         status=HTTPStatus.SERVICE_UNAVAILABLE,
         kind="unwell",
-        detail="the database or the object store does not respond; see checks",
+        detail="the database or the object store does not respond, or the disk is full; see checks",
         headers=RETRY_AFTER,
     )
     return problem_response(text, request.scope["path"], checks=checks)
@@ -100,11 +108,15 @@ def _check_database(app: AppState) -> str:
 
 
 def _check_blobs(app: AppState) -> str:
+    return app.store_monitor.result(TIMEOUT_SECONDS - 1)
+
+
+def _check_disk(app: AppState) -> str:
     try:
-        app.library.blobs.head("health")
-    except Exception as error:  # noqa: BLE001 — as above
+        free = shutil.disk_usage(app.library.settings.home).free
+    except OSError as error:
         return type(error).__name__
-    return "ok"
+    return f"{'ok' if free >= CRITICAL_FREE else 'full'}, {sized(free)} free"
 
 
 _ROUTES: Final = (

@@ -19,6 +19,7 @@ from starlette.types import Scope
 from fonds.errors import (
     AddressRefusedError,
     BlobMissingError,
+    DatabaseUnavailableError,
     EmbedError,
     EngineError,
     FondsError,
@@ -62,6 +63,12 @@ _BY_TYPE: Final[tuple[tuple[type[FondsError], int, str, str], ...]] = (
     (GateError, 409, "gate", ""),
     (LeaseLostError, 409, "moved-on", "the job changed in the meantime; read it again"),
     (BlobMissingError, 404, "file-missing", "the file is not in the store"),
+    (
+        DatabaseUnavailableError,
+        503,
+        "database-unavailable",
+        "the database does not respond; try again",
+    ),
     (StoreError, 503, "store-unavailable", "the object store does not respond; try again"),
     (ParseError, 422, "unreadable", ""),
     (WorkerDiedError, 503, "reader-died", "the process that read the file has ended; try again"),

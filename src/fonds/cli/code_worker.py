@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from fonds.cli.process import set_up_logging
 from fonds.codes.budget import MIB, Budget, data_size, memory_in_use
 from fonds.codes.invocation import InvocationReport, UnitOrder, invoke, read_order
 from fonds.errors import ItemMemoryError
@@ -31,6 +32,7 @@ def main() -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
     overrides = {"home": Path(options["home"]), "sqlite_cache_mib": SQLITE_CACHE_MIB}
     settings = Settings(**{**options, **overrides})
+    set_up_logging(settings)
     threading.stack_size(STACK_BYTES)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_DATA, (_limit(order.budget), resource.RLIM_INFINITY))

@@ -67,7 +67,8 @@ def _open(context: typer.Context, name: str, root: str | None, *, create: bool =
     settings = context.obj.settings()
     set_up_logging(settings)
     open_store = open_blobs if create else open_existing_blobs
-    store = open_store(root or settings.indexes_url, seams=Seams(), private=root is None)
+    seams = Seams(outage_seconds=settings.outage_seconds)
+    store = open_store(root or settings.indexes_url, seams=seams, private=root is None)
     return open_index(store, name)
 
 

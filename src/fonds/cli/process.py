@@ -23,6 +23,7 @@ from fonds.cli.output import EXIT_STOPPED, err
 from fonds.errors import EmbedError, SettingsError
 from fonds.fetch.redact import Redaction
 from fonds.settings import Settings
+from fonds.stores.outages import STOP
 
 if TYPE_CHECKING:
     from fonds.library import Library
@@ -158,6 +159,7 @@ def _calling_on_signal(
             signal.set_wakeup_fd(previous_descriptor)
             sender.close()
             watch.thread.join()
+            STOP.clear()
 
 
 _open_senders: Final[list[socket.socket]] = []
@@ -195,6 +197,7 @@ class _SignalWatch:
             if not self._signalled():
                 return
             self.is_stopping = True
+            STOP.set()  # nothing waits for a database or store any more
             self._stop()
             self._signals.settimeout(self._seconds)
             try:

@@ -73,7 +73,8 @@ def serve(
     from fonds.mcp import http  # noqa: PLC0415 — as above
     from fonds.web.site import make_site  # noqa: PLC0415 — as above
 
-    with context.obj.library() as library:
+    # A server does not wait for its stores: it answers 503, and its clients try again.
+    with context.obj.library(outage_seconds=0.0) as library:
         exposed = is_exposed(host, _names(library.settings))
         if exposed and not _has_token(library):
             raise SettingsError(
@@ -85,6 +86,7 @@ def serve(
         # A proxy would write the link to its log, so a server for other machines has none.
         link = LoginLink(library.seams.clock) if sys.stdout.isatty() and not exposed else None
         app = make_site(library, is_exposed=exposed, needs_login=login, login_link=link)
+        app.state.shared.store_monitor.start()
         with http.bind_socket(host, port) as listening:
             address = _address(listening, host)
             err.print(f"serving {address}; stop it with Ctrl-C", markup=False)

@@ -42,13 +42,14 @@ class Session:
 
     @contextmanager
     def library(self, *, create: bool = False, **overrides: Any) -> Iterator[Library]:
-        """Open the library and set up logging; `create` it if there is none, or raise an error."""
+        """Set up logging and open the library; `create` it if there is none, or raise an error."""
         from fonds.cli.process import set_up_logging  # noqa: PLC0415 — see the module
         from fonds.library import open_library  # noqa: PLC0415 — as above
 
         self.settings()
+        # First, since opening may wait for a server, and says so.
+        set_up_logging(read_settings({"home": self.home, **overrides}))
         with open_library(self.home, create=create, **overrides) as library:
-            set_up_logging(library.settings)
             yield library
 
     @contextmanager

@@ -26,7 +26,7 @@ from fonds.normalize.registry import get_normalizer
 from fonds.runs.concurrency import in_thread
 from fonds.runs.normalization import passages_of, prepare_write
 from fonds.sources.jurisdiction import JurisdictionAdapter, Shard
-from fonds.stores.database import Database, insert_ignoring
+from fonds.stores.database import Database, insert_ignoring, repeatable
 from fonds.stores.documents import DocumentWrite, write_documents
 from fonds.stores.sqlite import select_in
 from fonds.stores.tables import documents, nodes
@@ -51,6 +51,7 @@ class SectionWriter:
         self._pages = dict(head.pages)
         self._context = context
 
+    @repeatable
     def write(
         self, containers: Sequence[PlannedNode], sections: Sequence[PackedSection]
     ) -> PortionResult:
@@ -225,6 +226,7 @@ class Execution:
             return False
         return True
 
+    @repeatable
     def _complete_nodes(self, group: Sequence[NodeBatch]) -> set[str]:
         """The ids of existing nodes; of leaves only those with a document."""
         table, document_id = nodes.c, documents.c.id

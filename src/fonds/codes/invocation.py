@@ -53,6 +53,7 @@ from fonds.runs.concurrency import in_thread
 from fonds.seams import charged_to
 from fonds.settings import Settings
 from fonds.sources.jurisdiction import JurisdictionAdapter, Span, TocNode
+from fonds.stores.database import repeatable
 
 REQUESTS_PER_COMPARISON: Final = 16
 """Only some pages of a large unit are compared with its plan: one for so many sub-requests that
@@ -201,6 +202,7 @@ class _Invocation:
                 return  # another process was faster; the stored plan is executed
         self._record(head)
 
+    @repeatable
     def _record(self, head: PlanHead) -> None:
         with self._context.database.write() as connection:
             record_plan(connection, head, self._key, self._context.seams.clock.now())

@@ -26,14 +26,15 @@ from urllib.parse import quote, urlsplit
 
 from fonds.context import Context
 from fonds.errors import MalformedError, NotFoundError, TooLargeError, UsageError
+from fonds.fetch.archive import FileRecord
 from fonds.fetch.client import Download
-from fonds.fetch.transport import public_url
 from fonds.model import Archived
 from fonds.runs.concurrency import in_thread
 from fonds.runs.discover import pace_of
-from fonds.runs.tasks import recall_files, remember_files
+from fonds.runs.tasks import previous_file, remember_files
 from fonds.sources.jurisdiction import CodeInfo, Page
 from fonds.stores.blobs import Blobs
+from fonds.stores.database import Database, repeatable
 
 BLOCK_SIZE: Final = 1 << 18
 
@@ -395,8 +396,7 @@ class ArchivingOrigin(EditionOrigin):
     async def _refetched(self, path: str) -> Archived:
         """A file of the publisher, downloaded again only if it has changed."""
         url, database = self.location.url(path), self._context.database
-        with database.read() as connection:
-            previous = recall_files(connection, self._info.name, [url]).get(public_url(url))
+        previous = previous_file(database, self._info.name, url)
         result = await self._context.archive.download(
             source=self._info.name,
             url=url,
@@ -405,9 +405,14 @@ class ArchivingOrigin(EditionOrigin):
             previous=previous,
         )
         if result.record is not None:
-            with database.write() as connection:
-                remember_files(connection, [result.record])
+            _remember(database, result.record)
         return result.archived
+
+
+@repeatable
+def _remember(database: Database, record: FileRecord) -> None:
+    with database.write() as connection:
+        remember_files(connection, [record])
 
 
 def _file_name(path: str) -> str:

@@ -28,6 +28,7 @@ from fonds.errors import (
     FondsError,
     RetryableFetchError,
     StoreError,
+    StoreUnavailableError,
 )
 from fonds.model import Archived
 from fonds.runs.concurrency import in_thread
@@ -299,7 +300,7 @@ class BatchPacks:
         try:
             async with self._origin.fetched(node.page or "") as download:
                 data = await in_thread(self._read_checked, node, download.file)
-        except BudgetSpentError:
+        except (BudgetSpentError, StoreUnavailableError):
             raise
         except FondsError as error:
             self._failures.append((node.id, f"{type(error).__name__}: {error}"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from sqlalchemy import select
 
@@ -27,7 +27,13 @@ from fonds.codes.invocation import (
 from fonds.codes.origin import EditionOrigin, open_blob, open_location
 from fonds.codes.plan import NodeBatch, PlanHead, plan_lines, read_batches, read_head, update_unit
 from fonds.context import Context
-from fonds.errors import LeaseLostError, SuspiciousYieldError, UnitTooLargeError, UsageError
+from fonds.errors import (
+    LeaseLostError,
+    StoreUnavailableError,
+    SuspiciousYieldError,
+    UnitTooLargeError,
+    UsageError,
+)
 from fonds.fetch.rates import logged_to
 from fonds.model import Counts
 from fonds.runs.active_run import ActiveRun, start_run
@@ -37,6 +43,7 @@ from fonds.runs.tasks import Failure, Stage, record_failures, record_loaded, res
 from fonds.seams import charged_to
 from fonds.sources.base import Expected
 from fonds.sources.jurisdiction import JurisdictionAdapter, TocNode
+from fonds.stores.database import repeatable
 from fonds.stores.tables import code_units
 
 Invoke = Callable[[UnitOrder], Awaitable[InvocationReport]]
@@ -191,6 +198,8 @@ class _CodeRun:
         try:
             with logged_to(stage):
                 orders = await find_orders(self.active.source, request, self.active.context)
+        except StoreUnavailableError:
+            raise
         except Exception as error:  # noqa: BLE001 — whatever an adapter raises is its failure
             self._fail(_DISCOVERY, error, "discover")
             return
@@ -210,7 +219,7 @@ class _CodeRun:
         async with self.slots:
             try:
                 return await self._execute(order)
-            except LeaseLostError:
+            except (LeaseLostError, StoreUnavailableError):
                 raise
             except Exception as error:  # noqa: BLE001 — hostile bytes may break a parser in any way
                 self._fail(order.id, error, "parse")
@@ -276,10 +285,7 @@ class _CodeRun:
 
     def _finish_unit(self, order: UnitOrder, failures: Sequence[tuple[str, str]]) -> None:
         """Record a unit as loaded, or as failed if sections are missing."""
-        now = self.active.context.seams.clock.now()
-        with self.active.context.database.write() as connection:
-            self.active.lock.confirm(connection)
-            update_unit(connection, order.id, "partial" if failures else "complete", now)
+        self._store_status(order, "partial" if failures else "complete")
         if failures:
             listed = "; ".join(f"{key}: {error}" for key, error in failures[:LISTED_FAILURES])
             more = len(failures) - LISTED_FAILURES
@@ -289,6 +295,14 @@ class _CodeRun:
         else:
             self._resolve([order.id], loaded=True)
 
+    @repeatable
+    def _store_status(self, order: UnitOrder, status: Literal["partial", "complete"]) -> None:
+        now = self.active.context.seams.clock.now()
+        with self.active.context.database.write() as connection:
+            self.active.lock.confirm(connection)
+            update_unit(connection, order.id, status, now)
+
+    @repeatable
     def _resolve(self, keys: list[str], *, loaded: bool = False) -> None:
         now = self.active.context.seams.clock.now()
         with self.active.context.database.write() as connection:
@@ -299,11 +313,15 @@ class _CodeRun:
             self.active.run.save(connection)
 
     def _fail(self, key: str, error: Exception, stage: Stage) -> None:
-        now = self.active.context.seams.clock.now()
         failure = Failure.of(error, stage, key)
         self.active.run.count(error=1)
         self.active.run.first_error = self.active.run.first_error or f"{key}: {failure.error}"
         self.active.run.log("error", failure.error, unit=key, type=failure.error_type)
+        self._record_failure(failure)
+
+    @repeatable
+    def _record_failure(self, failure: Failure) -> None:
+        now = self.active.context.seams.clock.now()
         with self.active.context.database.write() as connection:
             self.active.lock.confirm(connection)
             record_failures(

@@ -20,7 +20,7 @@ from fonds.embed.base import vector_sha
 from fonds.embed.client import EmbeddingClient, EmbeddingResult
 from fonds.embed.costs import costs_of_documents, price_of
 from fonds.seams import Seams
-from fonds.stores.database import Database
+from fonds.stores.database import Database, repeatable
 from fonds.stores.fulltext import visible_text
 from fonds.stores.vector_buffer import (
     BatchCost,
@@ -331,6 +331,7 @@ class BatchEmbedder:
             documents=costs_of_documents(leaders, result.tokens, self._generation.price),
         )
 
+    @repeatable
     def _store(
         self, made: Sequence[tuple[PendingPassage, StoredVector]], cost: BatchCost
     ) -> set[int]:
@@ -347,6 +348,7 @@ class BatchEmbedder:
             return buffer_vectors(connection, self._generation, made, now)[0]
         return store_vectors(connection, self._database.vectors, self._generation, made, now)
 
+    @repeatable
     def _reuse(self, passages: Sequence[PendingPassage]) -> _BatchOutcome:
         """Give passages the vector of an equal text; damaged vectors are made again."""
         shas = {passage.sha for passage in passages}

@@ -25,6 +25,7 @@ from fonds.errors import (
     EmbedError,
     RetryableEmbedError,
     SettingsError,
+    StoreError,
 )
 from fonds.fetch.rates import Bucket, Pace
 from fonds.seams import Clock, Seams
@@ -338,7 +339,7 @@ def breaker_recorder(
 
     def record(seconds: float | None) -> None:
         # The record is for information only: failing to write it must not fail the work.
-        with suppress(SQLAlchemyError), database.write() as connection:
+        with suppress(SQLAlchemyError, StoreError), database.write() as connection:
             if seconds is None:
                 is_own = ingestion_leases.c.name == f"{BREAKER_PREFIX}{model}"
                 connection.execute(delete(ingestion_leases).where(is_own))

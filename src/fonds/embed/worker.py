@@ -25,7 +25,7 @@ from fonds.errors import EmbedError, ModelMissingError, RetryableEmbedError, Usa
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.stores import leases
-from fonds.stores.database import Database
+from fonds.stores.database import Database, repeatable
 from fonds.stores.tables import ingestion_embedding_queue as queue
 from fonds.stores.vector_buffer import (
     PendingPassage,
@@ -95,6 +95,7 @@ class EmbeddingQueue:
         claimed.error = claimed.error or error
         self._close_if_done(claimed)
 
+    @repeatable
     def tick(self) -> None:
         """Renew the leases on open documents, if it is time."""
         now = self._clock.monotonic()
@@ -105,25 +106,29 @@ class EmbeddingQueue:
         with self._database.write() as connection:
             leases.renew(connection, queue, rows, self._owner, self._clock.now())
 
+    @repeatable
     def close(self) -> None:
         """Record the results so far, and release the documents without one."""
         with self._database.write() as connection:
-            self._store_results(connection)
+            done = self._store_results(connection)
             rest = [claimed.row for claimed in self._open.values()]
             leases.release(connection, queue, rest, self._owner)
+        self._forget_results(done)
 
+    @repeatable
     def _claim(self) -> Sequence[Row[Any]]:
         size = CLAIM_SIZE if self._left is None else min(CLAIM_SIZE, self._left)
         if size <= 0:
             return ()
-        now = self._clock.now()
+        rows: Sequence[Row[Any]] = ()
         with self._database.write() as connection:
-            self._store_results(connection)
-            if not self._is_current(connection):
-                return ()
-            rows = leases.claim(
-                connection, queue, self._owner, now, size, untried_since=self._started
-            )
+            now = self._clock.now()
+            done = self._store_results(connection)
+            if self._is_current(connection):
+                rows = leases.claim(
+                    connection, queue, self._owner, now, size, untried_since=self._started
+                )
+        self._forget_results(done)
         self._open |= {row.record_id: _Claimed(row) for row in rows}
         if self._left is not None:
             self._left -= len(rows)
@@ -134,12 +139,19 @@ class EmbeddingQueue:
         current = current_generation(connection)
         return current is None or current.id == self._generation.id
 
-    def _store_results(self, connection: Connection) -> None:
-        if not self._is_current(connection):
+    def _store_results(self, connection: Connection) -> int:
+        """Store the results so far; returns the number of finished documents."""
+        done = 0
+        if self._is_current(connection):
+            done = leases.finish_all(connection, queue, self._ready, self._owner)
+        else:
             leases.release(connection, queue, self._ready, self._owner)
-            self._ready = []
-        self.done += leases.finish_all(connection, queue, self._ready, self._owner)
         leases.fail_all(connection, queue, self._errors, self._owner)
+        return done
+
+    def _forget_results(self, done: int) -> None:
+        """Count results whose transaction was committed."""
+        self.done += done
         self._ready, self._errors = [], {}
 
     def _read(self, names: Mapping[UUID, str], *, is_long: bool) -> Iterator[list[PendingPassage]]:
@@ -448,6 +460,7 @@ def embed_waiting(
         )
 
 
+@repeatable
 def ensure_current(database: Database, seams: Seams, settings: Settings) -> Generation:
     """The generation that is searched; the first one is created with the model of the settings."""
     with database.read() as connection:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 from importlib.metadata import EntryPoint, entry_points
 from itertools import islice
 from pathlib import Path
 from shlex import quote
-from threading import Thread
-from typing import Final, TypeVar
-from uuid import uuid4
+from typing import Final
 
 from sqlalchemy import Row, func, select
 
@@ -22,9 +19,11 @@ from fonds.embed.client import BREAKER_PREFIX, open_breakers
 from fonds.embed.registry import GROUP as EMBEDDERS
 from fonds.engine.opening import open_engine
 from fonds.errors import FondsError, PluginError, SourceBusyError, UsageError
+from fonds.exchange.snapshot import display_address
 from fonds.maintenance.findings import Finding, MaintenanceTarget, failure, ok, sized, warning
 from fonds.maintenance.metrics import run_statistics
 from fonds.maintenance.references import stale_files
+from fonds.maintenance.store_monitor import DEADLINE_SECONDS, problem_of_store, within_deadline
 from fonds.normalize.registry import GROUP as NORMALIZERS
 from fonds.plugins import broken_plugins, load_plugin
 from fonds.runs.locks import lock_source
@@ -57,54 +56,16 @@ MAX_COUNTED: Final = 5000
 """Objects below one prefix whose sizes are added; more are not counted."""
 
 
-DEADLINE_SECONDS: Final = 20.0
-"""Limit for a store or a cluster, which may accept a connection and never answer."""
-
-T = TypeVar("T")
-
-
-def _within_deadline(act: Callable[[], T]) -> T:
-    """The result of a function that may never return; TimeoutError after the deadline."""
-    outcome: Future[T] = Future()
-
-    def call() -> None:
-        try:
-            outcome.set_result(act())
-        except BaseException as error:  # noqa: BLE001 — raised again by the caller
-            outcome.set_exception(error)
-
-    # A daemon, so that the process can end while it hangs.
-    Thread(target=call, name="doctor", daemon=True).start()
-    return outcome.result(timeout=DEADLINE_SECONDS)
-
-
 def check_blobs(target: MaintenanceTarget) -> Iterator[Finding]:
     """Check that a blob can be written, read and deleted before a deadline."""
-    key = f"doctor/{uuid4()}"
-    steps: list[str] = []
-
-    def exchange() -> bool:
-        steps.append("written")
-        target.blobs.create(key, b"fonds")
-        steps.append("read")
-        same = target.blobs.get(key) == b"fonds"
-        steps.append("deleted")
-        target.blobs.delete(key)
-        return same
-
-    try:
-        same = _within_deadline(exchange)
-    except TimeoutError:
-        summary = f"no file could be {steps[-1]} within {DEADLINE_SECONDS:.0f} seconds"
-        advice = "the store hangs: see its log, its free space and its volumes, and the network"
-        yield failure("blobs", summary, advice)
-        return
-    if same:
+    problem = problem_of_store(target.blobs, "doctor", DEADLINE_SECONDS)
+    if problem is None:
         yield ok("blobs", "a file was written, read and deleted")
+    elif "within" in problem:
+        advice = "the store hangs: see its log, its free space and its volumes, and the network"
+        yield failure("blobs", f"{problem}: {display_address(target.settings.blobs_url)}", advice)
     else:
-        yield failure(
-            "blobs", "a file was read with other bytes", "do not use this store; move the blobs"
-        )
+        yield failure("blobs", problem, "do not use this store; move the blobs")
 
 
 def check_engine(target: MaintenanceTarget) -> Iterator[Finding]:
@@ -116,7 +77,7 @@ def check_engine(target: MaintenanceTarget) -> Iterator[Finding]:
             return engine.workers
 
     try:
-        workers = _within_deadline(count_workers)
+        workers = within_deadline(count_workers, DEADLINE_SECONDS)
     except TimeoutError:
         summary = f"{address} did not answer within {DEADLINE_SECONDS:.0f} seconds"
         yield failure("engine", summary, "see `ray status`, or set FONDS_ENGINE=local")

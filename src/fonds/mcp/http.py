@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fonds.connections import ConnectionLimits, bounded_protocol
+from fonds.errors import DatabaseUnavailableError
 from fonds.library import Library
 from fonds.mcp.server import OWNER, LibraryServer
 from fonds.serving import is_any, is_exposed
@@ -90,7 +91,7 @@ class TokenGuard:
             caller = await anyio.to_thread.run_sync(
                 self._caller, credentials, limiter=self._lookup_slots
             )
-        except SQLAlchemyError:
+        except (SQLAlchemyError, DatabaseUnavailableError):
             await JSONResponse(_UNAVAILABLE, HTTPStatus.SERVICE_UNAVAILABLE)(scope, receive, send)
             return
         if caller is None:

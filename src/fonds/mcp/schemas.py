@@ -13,6 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from fonds.errors import (
     EmbedError,
     FondsError,
+    StoreUnavailableError,
     UnknownDocumentError,
     UnknownSourceError,
     UsageError,
@@ -239,7 +240,7 @@ def problem_of(error: BaseException) -> ToolProblem | None:
         return _problem(
             "bad_request", _validation_message(error), "See the input schema of the tool."
         )
-    if isinstance(error, SQLAlchemyError | OSError):
+    if isinstance(error, SQLAlchemyError | StoreUnavailableError | OSError):
         # Their messages contain statements, parameters and paths.
         return _problem(
             "unavailable", "the database or the object store does not respond", "Try again later."

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import partial, wraps
 from importlib import metadata
 from typing import Any, Final, Literal
@@ -164,6 +165,7 @@ def _in_thread(
 @contextmanager
 def open_for_reading(settings: Settings) -> Iterator[Library]:
     """The library as it is; an error where there is none, instead of an empty source."""
+    settings = replace(settings, outage_seconds=0.0)  # a server does not wait
     require_library(settings)
     library = Library(settings)
     try:

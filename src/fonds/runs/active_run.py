@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -20,13 +20,14 @@ from sqlalchemy.exc import SQLAlchemyError
 from structlog.contextvars import bound_contextvars
 
 from fonds.context import Context
-from fonds.errors import FondsError, LeaseLostError, SourceBusyError
+from fonds.errors import FondsError, LeaseLostError, SourceBusyError, StoreUnavailableError
 from fonds.fetch.redact import Redaction
 from fonds.model import SourceState
+from fonds.runs.concurrency import finish_in_thread
 from fonds.runs.hosts import record_hosts
 from fonds.runs.locks import SourceLock, is_task_cancelled, keep_lock, lock_source
 from fonds.runs.state import Run, RunReport, RunRequest, RunStatus, close_dead_runs
-from fonds.runs.tasks import OpenError, open_errors
+from fonds.runs.tasks import OpenError, read_open_errors
 from fonds.sources.base import Collector, Registered
 from fonds.stores.tables import ingestion_logs, ingestion_runs, ingestion_tasks
 
@@ -85,14 +86,15 @@ async def start_run(
     database, clock, name = context.database, context.seams.clock, source.info.name
     try:
         with (
-            lock_source(database, context.settings.home, name, clock) as lock,
+            ExitStack() as stack,
             ThreadPoolExecutor(max_workers=1, thread_name_prefix=name) as thread,
         ):
+            locked = lock_source(database, context.settings.home, name, clock, waits=True)
+            lock = await finish_in_thread(stack.enter_context, locked)
             redact = Redaction(context.settings)
             run = Run(source=name, request=request, database=database, clock=clock, redact=redact)
-            state = run.start(lock.confirm)
-            with database.read() as connection:
-                errors = open_errors(connection, name)
+            state = await finish_in_thread(run.start, lock.confirm)
+            errors = await finish_in_thread(read_open_errors, database, name)
             active = ActiveRun(
                 source=source,
                 run=run,
@@ -107,9 +109,11 @@ async def start_run(
                     yield active
             except asyncio.CancelledError:
                 thread.shutdown(cancel_futures=True)  # the batch being written still counts
-                active.finish(RunStatus.CANCELLED, STOPPED)
                 if is_task_cancelled():
+                    with suppress(StoreUnavailableError):  # the next run records its end
+                        active.finish(RunStatus.CANCELLED, STOPPED)
                     raise
+                active.finish(RunStatus.CANCELLED, STOPPED)
             except BaseException as error:
                 active.finish(RunStatus.FAILED, f"{type(error).__name__}: {error}")
                 raise

@@ -6,6 +6,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 from uuid import uuid4
 
@@ -13,10 +14,11 @@ from sqlalchemy import Row, select
 
 from fonds.citations.extract import extract
 from fonds.citations.forms import CitationMatch, congress_of
-from fonds.seams import Seams
+from fonds.errors import StoreUnavailableError
+from fonds.seams import Clock, Seams
 from fonds.stores import leases
 from fonds.stores.citations import link, lock_edges, replace_edges
-from fonds.stores.database import Database
+from fonds.stores.database import Database, repeatable
 from fonds.stores.tables import document_chunk_buffer, documents, ingestion_citation_queue
 
 BATCH_SIZE: Final = 500
@@ -69,15 +71,7 @@ def drain(
     total = _BatchResult()
     with leases.renewing(database, ingestion_citation_queue, owner, seams.clock):
         while (size := _next_size(limit, total)) > 0:
-            with database.write() as connection:
-                rows = leases.claim(
-                    connection,
-                    ingestion_citation_queue,
-                    owner,
-                    seams.clock.now(),
-                    size,
-                    untried_since=started_at,
-                )
+            rows = _claim(database, owner, seams.clock, size, untried_since=started_at)
             if not rows:
                 break
             total = total.plus(_read_and_link(database, rows))
@@ -94,6 +88,17 @@ def drain(
     )
 
 
+@repeatable
+def _claim(
+    database: Database, owner: str, clock: Clock, size: int, *, untried_since: datetime
+) -> Sequence[Row[Any]]:
+    queue = ingestion_citation_queue
+    with database.write() as connection:
+        return leases.claim(
+            connection, queue, owner, clock.now(), size, untried_since=untried_since
+        )
+
+
 def _next_size(limit: int | None, total: _BatchResult) -> int:
     if limit is None:
         return CLAIM_SIZE
@@ -107,6 +112,8 @@ def _read_and_link(database: Database, rows: Sequence[Row[Any]]) -> _BatchResult
     for row in rows:
         try:
             read[row] = _edges(database, row.record_id)
+        except StoreUnavailableError:
+            raise
         except Exception as error:  # noqa: BLE001 — a text may break the extractor in any way
             total = total.plus(_record_failure(database, row, error))
         if sum(map(len, read.values())) > MAX_EDGES_IN_MEMORY:
@@ -115,6 +122,7 @@ def _read_and_link(database: Database, rows: Sequence[Row[Any]]) -> _BatchResult
     return total.plus(_store(database, read))
 
 
+@repeatable
 def _record_failure(database: Database, row: Row[Any], error: Exception) -> _BatchResult:
     reason = f"{type(error).__name__}: {error}".replace("\0", "\ufffd")
     with database.write() as connection:
@@ -122,6 +130,7 @@ def _record_failure(database: Database, row: Row[Any], error: Exception) -> _Bat
     return _BatchResult(failed=1)
 
 
+@repeatable
 def _store(database: Database, read: Mapping[Row[Any], list[dict[str, Any]]]) -> _BatchResult:
     with database.write() as connection:
         lock_edges(connection)
@@ -137,6 +146,7 @@ def _store(database: Database, read: Mapping[Row[Any], list[dict[str, Any]]]) ->
     return _BatchResult(done=len(finished), citations=citations, linked=linked)
 
 
+@repeatable
 def _edges(database: Database, document_id: str) -> list[dict[str, Any]]:
     table = documents.c
     query = select(table.uid, table.body_text, table.published_at).where(table.id == document_id)

@@ -25,7 +25,7 @@ QueueName = Literal["normalization", "embedding", "citations"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 QUEUES: Final[tuple[QueueName, ...]] = get_args(QueueName)
 LEASES: Final = Leases(ingestion_commands, owner="claimed_by")
-LEASE: Final = timedelta(seconds=90)
+LEASE: Final = timedelta(seconds=55)
 """Longer than that of a run, so that the source is unlocked when a command is taken over."""
 MAX_AGE: Final = timedelta(days=1)
 """A command that is taken over after so long is given up: it probably kills its processes."""

@@ -12,17 +12,18 @@ from datetime import timedelta
 from typing import Final
 
 from fonds.context import Context
-from fonds.errors import MissingKeyError, SettingsError, SuspiciousYieldError
+from fonds.errors import MissingKeyError, SettingsError, StoreUnavailableError, SuspiciousYieldError
 from fonds.fetch.archive import FileRecord
 from fonds.fetch.rates import Pace, RetryLog, logged_to
-from fonds.fetch.transport import NO_CONTACT, public_url
+from fonds.fetch.transport import NO_CONTACT
 from fonds.model import FetchTask, Listing, Watermark
 from fonds.runs.active_run import ActiveRun
 from fonds.runs.normalization import chunker_label
 from fonds.runs.state import RunRequest
-from fonds.runs.tasks import MAX_ATTEMPTS, Failure, TaskState, recall, recall_files
+from fonds.runs.tasks import MAX_ATTEMPTS, Failure, TaskState, previous_file, recall
 from fonds.settings import Settings
 from fonds.sources.base import ListingResponse, Registered, Source, SourceInfo
+from fonds.stores.database import repeatable
 
 BATCH_SIZE: Final = 500
 BATCH_SECONDS: Final = 0.25
@@ -45,8 +46,7 @@ class ListingFetcher:
 
     async def __call__(self, url: str, *, path: str) -> ListingResponse:
         """Fetch one listing."""
-        with self._context.database.read() as connection:
-            previous = recall_files(connection, self._info.name, [url]).get(public_url(url))
+        previous = previous_file(self._context.database, self._info.name, url)
         with logged_to(self._retry_log) if self._retry_log else nullcontext():
             result = await self._context.archive.download(
                 source=self._info.name,
@@ -107,6 +107,8 @@ async def discover(
             if not isinstance(item, FetchTask):
                 yield item
             started = stage.begin()
+    except StoreUnavailableError:
+        raise
     except Exception as error:  # noqa: BLE001 — a source may raise anything
         failure = Failure.of(error, "discover", discovery_key(active.run.request))
     again = [e.task for e in retries.values() if e.task and e.attempts < MAX_ATTEMPTS]
@@ -126,8 +128,7 @@ def discovery_key(request: RunRequest) -> str:
 
 def changed_tasks(active: ActiveRun[Source], tasks: list[FetchTask]) -> list[TaskState]:
     """The tasks that are to be fetched: changed ones, and all that failed before."""
-    with active.context.database.read() as connection:
-        recalled = recall(connection, active.source.info.name, tasks)
+    recalled = _recall(active, tasks)
     tasks_to_fetch = []
     for candidate in recalled:
         failed = candidate.task.key in active.open_errors
@@ -136,6 +137,12 @@ def changed_tasks(active: ActiveRun[Source], tasks: list[FetchTask]) -> list[Tas
         else:
             tasks_to_fetch.append(candidate)
     return tasks_to_fetch
+
+
+@repeatable
+def _recall(active: ActiveRun[Source], tasks: list[FetchTask]) -> list[TaskState]:
+    with active.context.database.read() as connection:
+        return recall(connection, active.source.info.name, tasks)
 
 
 def _is_unchanged(active: ActiveRun[Source], state: TaskState) -> bool:

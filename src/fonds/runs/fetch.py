@@ -10,7 +10,7 @@ from typing import Final
 from structlog.contextvars import bind_contextvars
 
 from fonds import ids
-from fonds.errors import NotFoundError, RefusedError
+from fonds.errors import NotFoundError, RefusedError, StoreUnavailableError
 from fonds.fetch.archive import DownloadResult, FileRecord
 from fonds.fetch.rates import use_retry_log
 from fonds.fetch.transport import public_url
@@ -85,6 +85,8 @@ async def fetch_task(active: ActiveRun[Source], state: TaskState) -> FetchedTask
                 continue
             parts.append((part, result.archived))
             validators += [result.record] if result.record else []
+    except StoreUnavailableError:
+        raise  # no fault of this task
     except Exception as error:  # noqa: BLE001 — the failure is recorded, and the run continues
         return Failure.of(error, "fetch", state.task)
     finally:

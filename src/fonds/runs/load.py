@@ -17,7 +17,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, delete, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from fonds.errors import DuplicateKeyError, SuspiciousYieldError
+from fonds.errors import DuplicateKeyError, StoreUnavailableError, SuspiciousYieldError
 from fonds.fetch.archive import FileRecord
 from fonds.model import Archived, Counts, FetchTask, Listing, ParsedRecord, Raw, RawPart, Watermark
 from fonds.runs.active_run import ActiveRun
@@ -37,6 +37,7 @@ from fonds.runs.tasks import (
     resolve,
 )
 from fonds.sources.base import Parser
+from fonds.stores.database import repeatable
 from fonds.stores.documents import mark_withdrawn, write_documents
 from fonds.stores.records import drop_unyielded, insert_records, key_of, merge_rows, update_records
 from fonds.stores.sqlite import batched, select_in
@@ -88,6 +89,8 @@ class BatchWriter:
         self._tables = active.source.info.tables
         self._counts = Counts()
         """Of the batch that is being written."""
+        self._logged: set[tuple[Any, ...]] = set()
+        """Lines of that batch."""
         self._failed: set[str] = set()
         """Keys of tasks that the database rejected: their ends, in later batches, are left out."""
         self._withdrawn: set[str] = set()
@@ -117,6 +120,12 @@ class BatchWriter:
                 raise
 
     def _write(self, entries: Sequence[Entry], validators: list[FileRecord]) -> None:
+        self._logged.clear()
+        self._write_once(entries, validators)
+        self._active.run.add(self._counts)
+
+    @repeatable
+    def _write_once(self, entries: Sequence[Entry], validators: list[FileRecord]) -> None:
         run = self._active.run
         now = self._active.context.seams.clock.now()
         self._counts = Counts()
@@ -132,9 +141,15 @@ class BatchWriter:
                 if isinstance(entry, Watermark) and advance_watermark(
                     connection, self._source, entry, run.request
                 ):
-                    run.log("info", f"watermark: {entry.last_seen_key}", type="watermark")
+                    self._log("info", f"watermark: {entry.last_seen_key}", type="watermark")
             run.save(connection, self._counts)
-        run.add(self._counts)
+
+    def _log(self, level: str, message: str, **context: Any) -> None:
+        """Log a line of the batch, once if its transaction is repeated."""
+        line = (level, message, *context.values())
+        if line not in self._logged:
+            self._logged.add(line)
+            self._active.run.log(level, message, **context)
 
     def _load(self, connection: Connection, entries: Sequence[Entry], now: datetime) -> None:
         with_document: dict[str, tuple[ParsedRecord, str]] = {}
@@ -300,13 +315,13 @@ class BatchWriter:
         for failure in failures:
             run.first_error = run.first_error or f"{failure.task_key}: {failure.error}"
             context = {"task": failure.task_key, "stage": failure.stage, "type": failure.error_type}
-            run.log("error", failure.error, **context)
+            self._log("error", failure.error, **context)
             earlier = self._active.open_errors.get(failure.task_key)
             if earlier is not None and earlier.attempts + 1 == MAX_ATTEMPTS:
                 message = (
                     f"failed in {MAX_ATTEMPTS} runs; the next ones wait until it is listed again"
                 )
-                run.log("warn", message, task=failure.task_key, type="given-up")
+                self._log("warn", message, task=failure.task_key, type="given-up")
         record_failures(
             connection, run.id, self._source, failures, earlier=self._active.open_errors, now=now
         )
@@ -410,6 +425,8 @@ class Loader:
     def _parsed_items(self, fetched: FetchedTask) -> Iterator[ParsedRecord | FetchTask | Failure]:
         try:
             yield from self._active.source.parse(self._read(fetched))
+        except StoreUnavailableError:
+            raise
         except Exception as error:  # noqa: BLE001 — hostile bytes may break a parser in any way
             yield Failure.of(error, "parse", fetched.task)
 

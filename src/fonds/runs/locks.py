@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
@@ -13,21 +14,28 @@ from pathlib import Path
 from typing import Final, Protocol
 from uuid import uuid4
 
+import structlog
 from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
-from fonds.errors import LeaseLostError, SourceBusyError
+from fonds.errors import LeaseLostError, SourceBusyError, StoreError
 from fonds.runs.commands import finish_cancels, is_cancelled
 from fonds.seams import Clock
 from fonds.stores import leases
-from fonds.stores.database import Database
+from fonds.stores.database import Database, repeatable
+from fonds.stores.outages import STOP
 from fonds.stores.permissions import make_private_folder, private_opener
 
-LEASE: Final = timedelta(seconds=60)
+LEASE: Final = timedelta(seconds=45)
+"""Longer than that of a queue, shorter than that of a command."""
+RENEWAL_SECONDS: Final = 5
+"""A lease that is not renewed for several times as long belongs to a dead process."""
 POLL_SECONDS: Final = 1.0
-"""Seconds between checks whether a command cancels the run."""
+"""Seconds between checks whether a command cancels the run, or whether a lock is free."""
 
 _PREFIX: Final = "ingest-"
+
+_log: Final = structlog.get_logger("fonds.runs")
 
 
 class SourceLock(Protocol):
@@ -52,6 +60,7 @@ class _Cancellable:
         self._source = source
         self.was_cancelled = False
 
+    @repeatable
     def is_cancelled(self) -> bool:
         """Whether a command cancels the run."""
         with self._database.read() as connection:
@@ -78,12 +87,31 @@ class LeaseLock(_Cancellable):
         self._clock = clock
         self._owner = f"{os.uname().nodename}:{os.getpid()}:{uuid4()}"
 
-    def acquire(self) -> None:
-        """Take the lease if it is free or expired."""
-        now = self._clock.now()
-        with self._database.write() as connection:
-            if not leases.claim_name(connection, self._name, self._owner, now, now + LEASE):
+    def acquire(self, *, waits: bool = False) -> None:
+        """Take the lease if it is free or expired.
+
+        One that `waits` does so until a lease ends that its owner does not renew any more.
+        """
+        first = current = self._claim()
+        deadline = time.monotonic() + LEASE.total_seconds() + RENEWAL_SECONDS
+        if current is not None and waits:
+            host = current.owner.partition(":")[0]
+            _log.warning(f"waiting until the last run of {self._source}, at {host}, is over")
+        while current is not None:
+            # A lease that has changed belongs to a process that works.
+            waits &= current == first and time.monotonic() < deadline
+            if not waits or STOP.wait(POLL_SECONDS):
                 raise SourceBusyError(f"{self._source} is being run by another process")
+            current = self._claim()
+
+    @repeatable
+    def _claim(self) -> leases.NameLease | None:
+        """Take the lease; returns that of another process if it has one."""
+        with self._database.write() as connection:
+            now = self._clock.now()
+            if leases.claim_name(connection, self._name, self._owner, now, now + LEASE):
+                return None
+            return leases.lease_of(connection, self._name)
 
     def confirm(self, connection: Connection) -> None:
         """Extend the lease in the same transaction as the writes it protects."""
@@ -91,11 +119,13 @@ class LeaseLock(_Cancellable):
         if not leases.renew_name(connection, self._name, self._owner, until):
             raise LeaseLostError(f"another process took over {self._source}; nothing was written")
 
+    @repeatable
     def renew(self) -> None:
         """Extend the lease in a transaction of its own."""
         with self._database.write() as connection:
             self.confirm(connection)
 
+    @repeatable
     def release(self) -> None:
         """Release the lease, if it is still ours."""
         with self._database.write() as connection:
@@ -104,10 +134,13 @@ class LeaseLock(_Cancellable):
 
 @contextmanager
 def lock_source(
-    database: Database, home: Path, source: str, clock: Clock
+    database: Database, home: Path, source: str, clock: Clock, *, waits: bool = False
 ) -> Iterator[FileLock | LeaseLock]:
-    """Lock a source for the length of the block; SourceBusyError if another process has it."""
-    with _locked(database, home, source, clock) as lock:
+    """Lock a source for the length of the block; SourceBusyError if another process has it.
+
+    One that `waits` does so for the lease of a process that has died.
+    """
+    with _locked(database, home, source, clock, waits=waits) as lock:
         try:
             yield lock
         finally:
@@ -117,13 +150,13 @@ def lock_source(
 
 def _finish_cancels(database: Database, source: str, clock: Clock) -> None:
     """Finish the commands that cancelled the run; another process may do so too."""
-    with suppress(SQLAlchemyError), database.write() as connection:
+    with suppress(SQLAlchemyError, StoreError), database.write() as connection:
         finish_cancels(connection, source, clock.now())
 
 
 @contextmanager
 def _locked(
-    database: Database, home: Path, source: str, clock: Clock
+    database: Database, home: Path, source: str, clock: Clock, *, waits: bool
 ) -> Iterator[FileLock | LeaseLock]:
     if database.is_sqlite:
         path = home / "locks" / f"{_PREFIX}{source}.lock"
@@ -131,11 +164,12 @@ def _locked(
             yield FileLock(database, source)
         return
     lease = LeaseLock(database, f"{_PREFIX}{source}", clock)
-    lease.acquire()
+    lease.acquire(waits=waits)
     try:
         yield lease
     finally:
-        lease.release()
+        with suppress(StoreError):  # it expires
+            lease.release()
 
 
 @asynccontextmanager
@@ -163,12 +197,12 @@ def is_task_cancelled() -> bool:
 
 
 async def _renew_until_cancelled(lock: SourceLock, task: asyncio.Task[object]) -> None:
-    polls_per_renewal = int(LEASE.total_seconds() / 3 / POLL_SECONDS)
+    polls_per_renewal = int(RENEWAL_SECONDS / POLL_SECONDS)
     for poll in count(1):
         await asyncio.sleep(POLL_SECONDS)
         # A database that is unavailable comes back, or the next write fails; and a process that
         # lost the lease learns it from `confirm`, before that write.
-        with suppress(LeaseLostError, SQLAlchemyError):
+        with suppress(LeaseLostError, SQLAlchemyError, StoreError):
             if poll % polls_per_renewal == 0:
                 await asyncio.to_thread(lock.renew)
             if await asyncio.to_thread(lock.is_cancelled):

@@ -36,6 +36,7 @@ from fonds.normalize.registry import (
 from fonds.runs.tasks import address_of
 from fonds.stores import leases
 from fonds.stores.blobs import Blobs, read_reference
+from fonds.stores.database import repeatable
 from fonds.stores.documents import DocumentWrite, update_text
 from fonds.stores.passages import Passages
 from fonds.stores.tables import documents, ingestion_normalization_queue
@@ -259,6 +260,7 @@ class _Queue:
         database, clock = self._context.database, self._context.seams.clock
         return leases.renewing(database, ingestion_normalization_queue, self._owner, clock)
 
+    @repeatable
     def _claim(self) -> Sequence[Row[Any]]:
         with self._context.database.write() as connection:
             return leases.claim(
@@ -288,6 +290,7 @@ def renormalize(
     )
 
 
+@repeatable
 def _read_queued(context: Context, row: Row[Any]) -> NormalizerInput:
     with context.database.read() as connection:
         address = address_of(connection, row.raw_path)
@@ -297,6 +300,7 @@ def _read_queued(context: Context, row: Row[Any]) -> NormalizerInput:
     )
 
 
+@repeatable
 def _store_queued(context: Context, row: Row[Any], text: NormalizedBody) -> bool:
     """Store the text, unless the document has other bytes by now."""
     with context.database.write() as connection:
@@ -306,6 +310,7 @@ def _store_queued(context: Context, row: Row[Any], text: NormalizedBody) -> bool
     return True
 
 
+@repeatable
 def _record_failure(context: Context, row: Row[Any], error: FondsError) -> None:
     reason = f"{type(error).__name__}: {error}".replace("\0", "\ufffd")
     with context.database.write() as connection:
@@ -336,11 +341,13 @@ def _stale(context: Context, source: str | None, normalizer: str | None) -> Iter
             last = page[-1]
 
 
+@repeatable
 def _page(context: Context, query: Select[Any]) -> list[str]:
     with context.database.read() as connection:
         return list(connection.scalars(query))
 
 
+@repeatable
 def _renormalize_one(context: Context, document_id: str) -> bool:
     table = documents.c
     query = select(table.body_raw_path, table.body_normalizer_version, table.body_map)

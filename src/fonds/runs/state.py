@@ -17,7 +17,7 @@ from fonds.fetch.redact import Redaction
 from fonds.model import Counts, SourceState, Watermark
 from fonds.runs.log import RunLog, Stages
 from fonds.seams import Clock
-from fonds.stores.database import Database, upsert
+from fonds.stores.database import Database, repeatable, upsert
 from fonds.stores.tables import ingestion_runs, ingestion_source_state
 
 
@@ -132,6 +132,11 @@ class Run:
 
         `confirm` checks the lock first: without it, the run of another process would be closed.
         """
+        self.log("info", "run began", **self.request.as_config())
+        return self._insert(confirm)
+
+    @repeatable
+    def _insert(self, confirm: Callable[[Connection], None]) -> SourceState:
         now = self._clock.now()
         with self._database.write() as connection:
             confirm(connection)
@@ -146,7 +151,6 @@ class Run:
                     config=self.request.as_config(),
                 )
             )
-            self.log("info", "run began", **self.request.as_config())
             self._log.save(connection)
             return read_state(connection, self.source, self.request, now)
 
@@ -177,6 +181,7 @@ class Run:
         """Whether there are counts or log lines that are not stored."""
         return not self._log.is_empty or self._stored_counts != self.counts.by_stage()
 
+    @repeatable
     def show(self, confirm: Callable[[Connection], None]) -> None:
         """Store log lines and stages in a transaction of their own, after the lock is confirmed.
 
@@ -207,17 +212,8 @@ class Run:
 
         A run that another process took over has failed.
         """
-        now = self._clock.now()
         self._log_end(status, error_summary)
-        ended = {"status": status, "finished_at": now, "error_summary": error_summary}
-        ending = update(ingestion_runs).where(self._is_running).values(ended)
-        with self._database.write() as connection:
-            if connection.execute(ending).rowcount:
-                self.save(connection)
-                update_last_run(connection, self.source, now, succeeded=status is RunStatus.SUCCESS)
-            else:
-                self._log.save(connection)
-                status, error_summary = RunStatus.FAILED, error_summary or TAKEN_OVER
+        status, error_summary = self._end(status, error_summary)
         return RunReport(
             run_id=self.id,
             source=self.source,
@@ -226,6 +222,20 @@ class Run:
             seconds=self._clock.monotonic() - self._started,
             error_summary=error_summary,
         )
+
+    @repeatable
+    def _end(self, status: RunStatus, error_summary: str | None) -> tuple[RunStatus, str | None]:
+        now = self._clock.now()
+        ended = {"status": status, "finished_at": now, "error_summary": error_summary}
+        ending = update(ingestion_runs).where(self._is_running).values(ended)
+        with self._database.write() as connection:
+            if connection.execute(ending).rowcount:
+                self.save(connection)
+                update_last_run(connection, self.source, now, succeeded=status is RunStatus.SUCCESS)
+            else:
+                self._log.save(connection)
+                return RunStatus.FAILED, error_summary or TAKEN_OVER
+        return status, error_summary
 
     def _log_end(self, status: RunStatus, error_summary: str | None) -> None:
         self.stages.finish(self.counts.by_stage())

@@ -15,7 +15,7 @@ from fonds.fetch.archive import FileRecord
 from fonds.fetch.transport import public_url
 from fonds.model import Archived, FetchTask, Part
 from fonds.stores.columns import format_timestamp
-from fonds.stores.database import upsert
+from fonds.stores.database import Database, repeatable, upsert
 from fonds.stores.sqlite import batched, select_in
 from fonds.stores.tables import fetched_files, ingestion_inputs, ingestion_tasks
 
@@ -71,6 +71,13 @@ def open_errors(connection: Connection, source: str) -> dict[str, OpenError]:
         )
         for row in connection.execute(query.order_by(table.id))
     }
+
+
+@repeatable
+def read_open_errors(database: Database, source: str) -> dict[str, OpenError]:
+    """As `open_errors`, in a transaction of its own."""
+    with database.read() as connection:
+        return open_errors(connection, source)
 
 
 def record_loaded(
@@ -248,6 +255,13 @@ def recall_files(connection: Connection, source: str, urls: Sequence[str]) -> di
         )
         for row in select_in(connection, query, table.url, [public_url(url) for url in urls])
     }
+
+
+@repeatable
+def previous_file(database: Database, source: str, url: str) -> FileRecord | None:
+    """The file that was fetched from an address before."""
+    with database.read() as connection:
+        return recall_files(connection, source, [url]).get(public_url(url))
 
 
 def address_of(connection: Connection, key: str) -> str | None:

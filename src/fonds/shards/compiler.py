@@ -52,7 +52,8 @@ from fonds.shards.manifest import (
 )
 from fonds.stores.blobs import BlobVersion, open_blobs
 
-LIFETIME: Final = timedelta(minutes=5)
+LIFETIME: Final = timedelta(seconds=55)
+"""Of a lock. If a shard takes longer, two workers compile it, and the store accepts the first."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from fonds.errors import (
     ItemTimeoutError,
     NotFoundError,
     RobotsForbiddenError,
+    StoreUnavailableError,
     TooLargeError,
     WrongContentError,
 )
@@ -151,6 +152,8 @@ class Crawler:
         path = f"pages/{name}-{download.sha256[:16]}.html"
         try:
             archived = self.context.archive.add(self.website.info.name, path, download)
+        except StoreUnavailableError:
+            raise
         except FondsError as error:
             return _failed(visited.visit, error)
         return replace(visited, origin=archived)
@@ -165,6 +168,8 @@ class Crawler:
             async with self.slots:
                 download = await self._fetch(visit.url, rules.pace)
             return await self._read(visit, download)
+        except StoreUnavailableError:
+            raise
         except FondsError as error:
             self._over_limits += isinstance(error, EngineError)
             expected = isinstance(error, _EXPECTED) or not isinstance(error, _PROBLEMS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import cache
@@ -15,15 +16,16 @@ from itertools import chain
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, delete, func, select, update
 
+from fonds.errors import ConnectionLostError
 from fonds.model import Archived
 from fonds.seams import Clock
 from fonds.sites.models import PdfState
 from fonds.sites.strategy import PdfLink
 from fonds.sites.tables import site_addresses, site_files
 from fonds.stores.columns import format_timestamp
-from fonds.stores.database import Database, insert_many, run
+from fonds.stores.database import Database, insert_many, repeatable, run
 from fonds.stores.sqlite import PARAMETERS, batched
 
 WAITING: Final = "waiting"
@@ -92,13 +94,15 @@ class Frontier:
     _position: int = 0
     _in_progress: set[str] = field(default_factory=set)
 
+    @repeatable
     def begin(self, start: Iterable[PageVisit]) -> None:
         """Delete the addresses of earlier crawls, and start with some pages."""
-        with self.database.write() as connection:
+        with self._counted(), self.database.write() as connection:
             connection.execute(delete(site_addresses).where(self._of_website))
             first = {key_of(visit.url): visit for visit in start}
             insert_many(connection, site_addresses, self._page_rows(first, set(), found_on=None))
 
+    @repeatable
     def resume(self) -> bool:
         """Continue where this crawl was stopped; False if it had not started."""
         table = site_addresses.c
@@ -109,6 +113,7 @@ class Frontier:
         self.has_more = True
         return self.pages > 0
 
+    @repeatable
     def next_pages(self, count: int) -> list[PageVisit]:
         """Pages to visit, nearest first, none twice."""
         table = site_addresses.c
@@ -128,6 +133,7 @@ class Frontier:
             for row in new
         ]
 
+    @repeatable
     def record(self, visits: Sequence[Visited]) -> list[Listed]:
         """Store the links of visited pages, and return the PDFs that are new to this crawl."""
         new: list[Listed] = []
@@ -135,7 +141,7 @@ class Frontier:
         file_rows: list[dict[str, Any]] = []
         files = [self._listed(visited) for visited in visits]
         pages = [self._near(visited) for visited in visits]
-        with self.database.write() as connection:
+        with self._counted(), self.database.write() as connection:
             self._end(connection, visits)
             existing = self._existing(connection, chain(*files, *pages))
             for visited, listed, near in zip(visits, files, pages, strict=True):
@@ -158,14 +164,18 @@ class Frontier:
         open_states = table.state.not_in([PdfState.INDEXED, PdfState.FAILED])
         query = select(site_addresses).where(self._of_this_crawl("pdf"), open_states)
         while True:
-            with self.database.read() as connection:
-                page = query.where(table.place > after).order_by(table.place).limit(BATCH_SIZE)
-                rows = connection.execute(page).all()
+            rows = self._rows(query.where(table.place > after).order_by(table.place))
             if not rows:
                 return
             after = rows[-1].place
             yield [_listed(row) for row in rows]
 
+    @repeatable
+    def _rows(self, query: Select[Any]) -> Sequence[Row[Any]]:
+        with self.database.read() as connection:
+            return connection.execute(query.limit(BATCH_SIZE)).all()
+
+    @repeatable
     def one_indexed(self) -> list[Listed]:
         """One PDF of this crawl that is a document, if there is any."""
         table = site_addresses.c
@@ -174,12 +184,14 @@ class Frontier:
             rows = connection.execute(select(site_addresses).where(indexed).limit(1))
             return [_listed(row) for row in rows]
 
+    @repeatable
     def mark(self, states: Mapping[str, tuple[PdfState, str | None]]) -> None:
         """Store the states of PDFs, and the errors of failed ones."""
         if states:
             with self.database.write() as connection:
                 self._move(connection, states)
 
+    @repeatable
     def mark_indexed(self) -> None:
         """Mark the stored PDFs that are documents."""
         table = site_addresses.c
@@ -189,6 +201,16 @@ class Frontier:
         values = {"state": PdfState.INDEXED, "updated_at": self.clock.now()}
         with self.database.write() as connection:
             connection.execute(update(site_addresses).where(loaded).values(values))
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """A transaction that counts pages, and counts them again if it is repeated."""
+        counts = (self.pages, self.has_more, self._position)
+        try:
+            yield
+        except ConnectionLostError:
+            self.pages, self.has_more, self._position = counts
+            raise
 
     @property
     def _of_website(self) -> Any:

@@ -19,7 +19,13 @@ from uuid import UUID, uuid4
 
 from fonds.context import Context
 from fonds.engine.readers import ReaderPool
-from fonds.errors import FetchError, FondsError, UsageError, WrongContentError
+from fonds.errors import (
+    FetchError,
+    FondsError,
+    StoreUnavailableError,
+    UsageError,
+    WrongContentError,
+)
 from fonds.fetch.archive import DownloadResult, FileRecord
 from fonds.model import Discovery, FetchTask, ParsedRecord, Part, Raw, SourceState
 from fonds.runs.state import RunReport, RunStatus
@@ -242,6 +248,8 @@ class WebsiteCrawl:
             rules = await self.robots.rules(part.url)
             async with self.session.slots:
                 result = await downloader.collect(self.website, task, part, previous, rules.pace)
+        except StoreUnavailableError:
+            raise
         except Exception as error:
             self.progress.failed += 1
             await asyncio.to_thread(downloader.failed, self.website, part.url, error)

@@ -22,7 +22,7 @@ from fonds.sites.models import PdfState, WebsiteConfiguration
 from fonds.sites.strategy import StrategyHealth
 from fonds.sites.tables import TABLES, site_addresses, site_files, websites
 from fonds.sources.base import Ask, Rate, SourceInfo
-from fonds.stores.database import Database, upsert
+from fonds.stores.database import Database, repeatable, upsert
 
 VERSION: Final = "1.0.0"
 SCHEDULES: Final = {
@@ -135,6 +135,7 @@ MAX_FAILURES: Final = 20
 """The last failures of a website, which are displayed."""
 
 
+@repeatable
 def save_website(
     database: Database,
     configuration: WebsiteConfiguration,
@@ -157,6 +158,7 @@ def save_website(
         upsert(connection, websites, [row])
 
 
+@repeatable
 def read_websites(database: Database) -> list[Website]:
     """All websites, by their ids."""
     with database.read() as connection:
@@ -183,6 +185,7 @@ def get_website(database: Database, name: str) -> StoredWebsite:
     return StoredWebsite(Website(_configuration(row)), row.output, row.rendered)
 
 
+@repeatable
 def read_health(database: Database, name: str) -> StrategyHealth | None:
     """The strategy in use on a website."""
     with database.read() as connection:
@@ -190,6 +193,7 @@ def read_health(database: Database, name: str) -> StrategyHealth | None:
     return StrategyHealth.from_json(json.dumps(fields)) if fields else None
 
 
+@repeatable
 def write_health(
     database: Database, name: str, health: StrategyHealth | None, clock: Clock
 ) -> None:

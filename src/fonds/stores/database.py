@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import fields
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 from sqlalchemy import (
     Connection,
@@ -16,31 +16,59 @@ from sqlalchemy import (
     Dialect,
     Engine,
     Executable,
+    RootTransaction,
     Row,
     Table,
     bindparam,
     collate,
-    create_engine,
     event,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
-from fonds.errors import SettingsError
+from fonds.errors import ConnectionLostError, DatabaseUnavailableError, SettingsError
 from fonds.seams import Seams, spend
 from fonds.stores.fulltext import FullText, PostgresFullText, SqliteFullText
+from fonds.stores.outages import Outage
 from fonds.stores.permissions import make_private_file, make_private_folder
+from fonds.stores.postgres import is_committed, is_unavailable, open_postgres, transaction_id
 from fonds.stores.postgres_vectors import PostgresVectors
 from fonds.stores.sqlite import IS_CONTINUATION, insert_rows, open_sqlite
 from fonds.stores.sqlite_vectors import SqliteVectors
 from fonds.stores.vectors import VectorIndex
 
+P = ParamSpec("P")
 T = TypeVar("T")
+
+_MAX_REPEATS: Final = 5
+"""Times that a function is repeated: its own statements may be why the server fails."""
+
+
+def repeatable(function: Callable[P, T]) -> Callable[P, T]:
+    """Call a function again if the connection was lost in one of its transactions.
+
+    All that it does apart from its last transaction must be repeatable.
+    """
+
+    @wraps(function)
+    def repeating(*args: P.args, **kwargs: P.kwargs) -> T:
+        for _ in range(_MAX_REPEATS):
+            try:
+                return function(*args, **kwargs)
+            except ConnectionLostError:
+                continue  # its next transaction waits for the server
+        return function(*args, **kwargs)
+
+    return repeating
 
 
 class Database:
-    """Transactions on one database; every commit passes the durability seam."""
+    """Transactions on one database; every commit passes the durability seam.
+
+    A transaction waits at its beginning for a server that does not respond. One whose connection
+    is lost ends with `ConnectionLostError`; functions that are `repeatable` then begin again.
+    """
 
     def __init__(self, engine: Engine, fulltext: FullText, seams: Seams) -> None:
         self.engine = engine
@@ -48,6 +76,7 @@ class Database:
         self.vectors = vector_index(engine.dialect)
         self._seams = seams
         self._write_lock = Lock()
+        self._outage = Outage(_name_of(engine.url), seams.outage_seconds)
         event.listen(engine, "before_cursor_execute", _spend_on_statement)
 
     @property
@@ -60,23 +89,87 @@ class Database:
         """A transaction that locks the database for writing first and commits at the end."""
         # SQLite's waiting writers retry in no order; those of one process queue here instead.
         lock = self._write_lock if self.is_sqlite else nullcontext()
-        with lock, self.engine.connect() as connection, connection.begin() as transaction:
+        with lock, self._connected() as connection, self._transaction(connection) as transaction:
             yield connection
             self._seams.durable("commit", self.engine.dialect.name)
             spend("database")
-            transaction.commit()
+            self._commit(connection, transaction)
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A consistent view that never waits for a writer."""
-        reader = self.engine.connect().execution_options(read_only=True)
-        with reader as connection, connection.begin():
+        with self._connected(read_only=True) as connection, self._transaction(connection):
             yield connection
             spend("database")
 
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+
+    @contextmanager
+    def _connected(self, *, read_only: bool = False) -> Iterator[Connection]:
+        """A connection that works, as soon as the server responds."""
+        while True:
+            try:
+                connection = self.engine.connect()
+            except DBAPIError as error:
+                if not is_unavailable(error):
+                    raise
+                if not self._outage.wait(_first_line(error)):
+                    raise DatabaseUnavailableError(self._message(error)) from error
+            else:
+                break
+        self._outage.end()
+        with connection.execution_options(read_only=read_only) as connection:
+            yield connection
+
+    @contextmanager
+    def _transaction(self, connection: Connection) -> Iterator[RootTransaction]:
+        try:
+            with connection.begin() as transaction:
+                yield transaction
+        except DBAPIError as error:
+            if not is_unavailable(error):
+                raise
+            raise ConnectionLostError(self._message(error)) from error
+
+    def _commit(self, connection: Connection, transaction: RootTransaction) -> None:
+        """Commit; if the connection is lost meanwhile, ask the server if it did."""
+        if self.is_sqlite or not self._outage.seconds:
+            transaction.commit()
+            return
+        number = transaction_id(connection)
+        try:
+            transaction.commit()
+        except DBAPIError as error:
+            if number is None or not is_unavailable(error) or not self._is_committed(number):
+                raise
+
+    def _is_committed(self, number: str) -> bool:
+        try:
+            return self._commit_status(number)
+        except ConnectionLostError as error:
+            # It may be committed, so it must not be repeated.
+            raise DatabaseUnavailableError(str(error)) from error
+
+    @repeatable
+    def _commit_status(self, number: str) -> bool:
+        with self.read() as connection:
+            return is_committed(connection, number)
+
+    def _message(self, error: DBAPIError) -> str:
+        return f"{self._outage.server} does not respond: {_first_line(error)}"
+
+
+def _name_of(url: URL) -> str:
+    """A database in messages, without user and password."""
+    if url.get_backend_name() == "sqlite":
+        return f"the database {url.database}"
+    return f"the database {url.database} at {url.host or 'this machine'}"
+
+
+def _first_line(error: DBAPIError) -> str:
+    return str(error.orig).strip().partition("\n")[0]
 
 
 def _spend_on_statement(
@@ -102,7 +195,9 @@ def open_database(address: str, *, seams: Seams, cache_mib: int = 16) -> Databas
         make_private_file(file)  # its WAL gets the same permissions
         return Database(open_sqlite(url, cache_mib=cache_mib), SqliteFullText(), seams)
     if url.get_backend_name() == "postgresql":
-        return Database(_open_postgres(url), PostgresFullText(), seams)
+        engine = open_postgres(url)
+        event.listen(engine, "checkout", _spend_on_ping)  # no other event reports the ping
+        return Database(engine, PostgresFullText(), seams)
     raise SettingsError(f"{url.drivername} is not supported; use sqlite or postgresql")
 
 
@@ -124,18 +219,6 @@ def _url(address: str) -> URL:
             "the setting `database` is not a database URL; use sqlite:////path/to/fonds.db "
             "or postgresql://user@host/name"
         ) from error
-
-
-def _open_postgres(url: URL) -> Engine:
-    engine = create_engine(url.set(drivername="postgresql+psycopg"), pool_pre_ping=True)
-    event.listen(engine, "checkout", _spend_on_ping)  # no other event reports the ping
-
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        if connection.get_execution_options().get("read_only"):
-            connection.exec_driver_sql("SET TRANSACTION READ ONLY")
-
-    return engine
 
 
 def vector_index(dialect: Dialect) -> VectorIndex:

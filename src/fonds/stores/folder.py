@@ -22,7 +22,13 @@ from pathlib import Path
 from typing import BinaryIO, Final, Literal
 from uuid import uuid4
 
-from fonds.errors import BlobChangedError, BlobExistsError, BlobMissingError, StoreError
+from fonds.errors import (
+    BlobChangedError,
+    BlobExistsError,
+    BlobMissingError,
+    StoreError,
+    StoreFullError,
+)
 from fonds.seams import Seams, spend
 from fonds.stores.permissions import PRIVATE_FILE, PRIVATE_FOLDER
 
@@ -45,6 +51,7 @@ _UNPORTABLE: Final = re.compile(r"[\x00-\x1f\x7f\\]")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NOT_THERE: Final = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 _CONFLICT: Final = "a key cannot be both a file and the beginning of other keys in a folder"
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _REASONS: Final = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -403,7 +410,8 @@ def _explained(action: str) -> Iterator[None]:
 
 def _as_store_error(error: OSError, action: str) -> StoreError:
     reason = _REASONS.get(error.errno or 0) or error.strerror
-    return StoreError(f"cannot {action}: {reason}")
+    kind = StoreFullError if error.errno in _FULL else StoreError
+    return kind(f"cannot {action}: {reason}")
 
 
 def sync_path(path: Path) -> None:

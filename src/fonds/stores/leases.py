@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from threading import Event
@@ -35,6 +36,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.sql.dml import ReturningUpdate
 
+from fonds.errors import StoreError
 from fonds.seams import Clock
 from fonds.stores.database import Database, insert_ignoring
 from fonds.stores.sqlite import batched
@@ -156,6 +158,22 @@ def claim_name(
     return renew_name(connection, name, owner, until)
 
 
+@dataclass(frozen=True, slots=True)
+class NameLease:
+    """The lease on a name."""
+
+    owner: str
+    until: datetime
+
+
+def lease_of(connection: Connection, name: str) -> NameLease | None:
+    """The lease on a name, if there is one."""
+    table = ingestion_leases.c
+    query = select(table.owner, table.lease_until).where(table.name == name)
+    row = connection.execute(query).one_or_none()
+    return NameLease(row.owner, row.lease_until) if row else None
+
+
 def renew_name(connection: Connection, name: str, owner: str, until: datetime) -> bool:
     """Extend the lease on a name; False if another process has it."""
     return _NAMES.renew(connection, _NAMES.is_owned(owner, [name]), until) == 1
@@ -169,7 +187,7 @@ def release_name(connection: Connection, name: str, owner: str) -> None:
 # Queues -----------------------------------------------------------------------------------
 
 MAX_ATTEMPTS: Final = 5
-LEASE: Final = timedelta(seconds=60)
+LEASE: Final = timedelta(seconds=40)
 """Shorter than the lease of a command: a process that takes over a command finds its rows free."""
 _RENEWAL_SECONDS: Final = LEASE.total_seconds() / 4
 
@@ -258,7 +276,7 @@ def renewing(
         while not is_over.wait(every):
             # If the database is unavailable for too long, the lease expires, and the row is
             # processed twice.
-            with suppress(SQLAlchemyError), database.write() as connection:
+            with suppress(SQLAlchemyError, StoreError), database.write() as connection:
                 owned = select(queue.c.id).where(queue.c.lease_owner == owner)
                 unlocked = queue.c.id.in_(owned.with_for_update(skip_locked=True))
                 _leases(queue).renew(connection, unlocked, clock.now() + LEASE)

@@ -12,13 +12,13 @@ import re
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.error import HTTPError
 from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import HTTPSHandler, OpenerDirector, Request, build_opener
@@ -40,6 +40,7 @@ from fonds.errors import (
     BlobMissingError,
     SettingsError,
     StoreError,
+    StoreUnavailableError,
 )
 from fonds.seams import Seams, spend
 from fonds.stores.folder import (
@@ -54,16 +55,17 @@ from fonds.stores.folder import (
     check_range,
     open_source,
 )
+from fonds.stores.outages import Outage
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta, PutMode
 
 _VALID: Final = timedelta(minutes=5)
 _NO_VERSION: Final = '"0x0000000000000000"'
-_WAITS: Final = (0.2, 0.6, 2.0, 5.0)
+_WAITS: Final = (0.2, 0.6, 2.0)
 """Seconds before each retry of a busy server."""
-_TIMEOUT: Final = 30.0
 _CHANGED: Final = (HTTPStatus.PRECONDITION_FAILED, HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
+_BUSY: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT)
 _SUCCESSES: Final = range(200, 300)
 
 
@@ -105,9 +107,9 @@ def _delete(address: str, etag: str) -> int:
     try:
         return _delete_with_retries(address, etag)
     except _BusyError:
-        raise StoreError("cannot remove a version: the server is too busy") from None
+        raise StoreUnavailableError("the server is too busy") from None
     except (HTTPException, OSError):
-        raise StoreError("cannot remove a version: the server cannot be reached") from None
+        raise StoreUnavailableError("the server cannot be reached") from None
 
 
 def _delete_with_retries(address: str, etag: str) -> int:
@@ -122,7 +124,7 @@ def _delete_with_retries(address: str, etag: str) -> int:
 def _send_delete(address: str, etag: str) -> int:
     request = Request(address, method="DELETE", headers={"If-Match": etag})  # noqa: S310 — signed by obstore
     try:
-        with _opener().open(request, timeout=_TIMEOUT) as response:
+        with _opener().open(request, timeout=STALL_SECONDS) as response:
             status = int(response.status)
     except HTTPError as error:
         with error:
@@ -140,10 +142,18 @@ def _opener() -> OpenerDirector:
 
 _PAGE: Final = 1000
 
-# obstore's default of thirty seconds would end transfers of large files over slow connections.
-_DEFAULTS: Final = {"timeout": "300s"}
-# Its default of ten tries lasts minutes without a response; our callers retry themselves.
-_RETRY: Final = {"max_retries": 5}
+# What a transfer takes as a whole says nothing: large files take long over slow connections.
+_DEFAULTS: Final = {"timeout": "6h", "connect_timeout": "10s"}
+# Its default of ten tries lasts minutes without a response; longer outages are waited for here.
+_RETRY: Final = {"max_retries": 4, "retry_timeout": timedelta(seconds=10)}
+
+STALL_SECONDS: Final = 20.0
+"""An operation ends if no byte has moved for so long."""
+_WRITE_RATE: Final = 256 << 10
+"""Bytes that move in a second at least. The time limit of a write includes that for its bytes, as
+the client only tells when bytes arrive, and none do while others are being sent."""
+_WRITE_SIZES: Final = (64 << 10, 1 << 20, 8 << 20, 64 << 20, 512 << 20, 4 << 30)
+"""The largest writes for each time limit."""
 
 _STATUS: Final = re.compile(r"status code: (\d{3}[A-Za-z ]*)")
 _CODE: Final = re.compile(r"<Code>(\w+)</Code>")
@@ -160,49 +170,70 @@ def open_objects(parts: SplitResult, *, seams: Seams, public_endpoint: str = "")
     if parts.scheme == "memory":
         return ObjectBlobs(MemoryStore(), "memory://", seams=seams)
     where = f"{parts.scheme}://{parts.netloc}{parts.path}"
-    store = _open_remote(parts)
+    store = _open_remote(parts, STALL_SECONDS)
     signing_store = store if not public_endpoint else _open_public(parts, public_endpoint)
-    return ObjectBlobs(store, where, seams=seams, signing_store=signing_store)
+    return ObjectBlobs(
+        store,
+        where,
+        seams=seams,
+        signing_store=signing_store,
+        open_writer=cache(partial(_open_remote, parts)),
+    )
+
+
+T = TypeVar("T")
 
 
 class ObjectBlobs:
     """Blobs in an object store, or in memory, through obstore."""
 
     def __init__(
-        self, store: Any, where: str, *, seams: Seams, signing_store: Any | None = None
+        self,
+        store: Any,
+        where: str,
+        *,
+        seams: Seams,
+        signing_store: Any | None = None,
+        open_writer: Callable[[float], Any] | None = None,
     ) -> None:
-        """`signing_store` is the same store by the address for clients; None: it signs none."""
+        """`signing_store` is the same store by the address for clients; None: it signs none.
+
+        `open_writer` opens the same store with another time limit for a response.
+        """
         self._store = store
         self._signing_store = signing_store
         self._where = where
         self._seams = seams
+        self._open_writer = open_writer
+        self._outage = Outage(f"the object store {where}", seams.outage_seconds)
         self._compares_deletes: bool | None = None
 
     def head(self, key: str) -> BlobInfo | None:
         """Size, etag and time of an object, or None if there is none."""
         check_key(key)
         try:
-            with self._explained("look up", key):
-                return _info(self._store.head(key))
+            return self._request("look up", key, lambda: _info(self._store.head(key)))
         except BlobMissingError:
             return None
 
     def get(self, key: str) -> bytes:
         """All bytes of an object."""
         check_key(key)
-        with self._explained("read", key):
-            return bytes(self._store.get(key).bytes())
+        return self._request("read", key, lambda: bytes(self._store.get(key).bytes()))
 
     def read(self, key: str, *, unless: str | None = None) -> BlobVersion | None:
         """An object with its etag; None if it has the etag `unless`."""
         check_key(key)
+
+        def read_version() -> BlobVersion:
+            response = self._store.get(key, options={"if_none_match": unless} if unless else {})
+            meta = response.meta
+            return BlobVersion(
+                bytes(response.bytes()), _quoted(meta["e_tag"]), meta["last_modified"]
+            )
+
         try:
-            with self._explained("read", key):
-                response = self._store.get(key, options={"if_none_match": unless} if unless else {})
-                meta = response.meta
-                return BlobVersion(
-                    bytes(response.bytes()), _quoted(meta["e_tag"]), meta["last_modified"]
-                )
+            return self._request("read", key, read_version)
         except NotModifiedError:
             return None
 
@@ -210,12 +241,15 @@ class ObjectBlobs:
         """The bytes of a range; fewer, or none, if the object ends before its end."""
         check_key(key)
         check_range(key, start, length)
+        # A range without bytes cannot be requested, nor one that begins after the end.
+        size = max(length, 1)
+
+        def read_range() -> bytes:
+            return bytes(self._store.get_range(key, start=start, length=size))[:length]
+
         try:
-            with self._explained("read", key):
-                # A range without bytes cannot be requested, nor one that begins after the end.
-                size = max(length, 1)
-                return bytes(self._store.get_range(key, start=start, length=size))[:length]
-        except BlobMissingError:
+            return self._request("read", key, read_range)
+        except (BlobMissingError, StoreUnavailableError):
             raise
         except StoreError:
             info = self.head(key)
@@ -226,10 +260,11 @@ class ObjectBlobs:
     def stream(self, key: str) -> Iterator[bytes]:
         """The object in chunks of bounded size."""
         check_key(key)
-        with self._explained("read", key):
-            for chunk in self._store.get(key).stream(min_chunk_size=CHUNK_SIZE):
-                for start in range(0, len(chunk), CHUNK_SIZE):
-                    yield chunk[start : start + CHUNK_SIZE]
+        spend("blob")
+        stream = _Stream(self._store, key)
+        while chunk := self._repeat("read", key, stream.next_chunk):
+            for start in range(0, len(chunk), CHUNK_SIZE):
+                yield chunk[start : start + CHUNK_SIZE]
 
     def list(self, prefix: str = "") -> Iterator[BlobInfo]:
         """The objects whose key begins with a text, page by page, always in the same order."""
@@ -237,9 +272,10 @@ class ObjectBlobs:
         folder = prefix.rpartition("/")[0]
         if folder:
             check_key(folder)
-        with self._explained("list", prefix):
-            for page in self._store.list(folder or None, chunk_size=_PAGE):
-                yield from (_info(meta) for meta in page if meta["path"].startswith(prefix))
+        spend("blob")
+        pages = _Pages(self._store, folder or None)
+        while page := self._repeat("list", prefix, pages.next_page):
+            yield from (_info(meta) for meta in page if meta["path"].startswith(prefix))
 
     def create(self, key: str, data: Data) -> str:
         """Store an object under a free key."""
@@ -265,8 +301,7 @@ class ObjectBlobs:
         check_key(key)
         self._seams.durable("blob.delete", key)
         try:
-            with self._explained("delete", key):
-                self._store.delete(key)
+            self._request("delete", key, lambda: self._store.delete(key))
         except BlobMissingError:
             return
 
@@ -274,14 +309,14 @@ class ObjectBlobs:
         """Remove the version with this etag."""
         check_key(key)
         self._seams.durable("blob.delete", key)
-        with self._explained("remove", key):
-            remove_version(self._store, key, etag)
+        self._request("remove", key, lambda: remove_version(self._store, key, etag))
 
     def can_remove_versions(self) -> bool:
         """True if the server compares etags when it deletes, which is probed once."""
         if self._compares_deletes is None:
-            with self._explained("probe", "conditional deletion"):
-                self._compares_deletes = compares_deletes(self._store)
+            self._compares_deletes = self._request(
+                "probe", "conditional deletion", lambda: compares_deletes(self._store)
+            )
         return self._compares_deletes
 
     def local_path(self, key: str) -> Path | None:
@@ -293,10 +328,14 @@ class ObjectBlobs:
         """A signed address for one method and key; None for stores that clients do not reach."""
         check_key(key)
         check_lifetime(key, seconds)
-        if self._signing_store is None:
+        signing_store = self._signing_store
+        if signing_store is None:
             return None
-        with self._explained("sign an address of", key):
-            url = sign(self._signing_store, method, key, timedelta(seconds=seconds))
+        url = self._request(
+            "sign an address of",
+            key,
+            lambda: sign(signing_store, method, key, timedelta(seconds=seconds)),
+        )
         headers: dict[str, str] = {}
         if isinstance(self._store, AzureStore):
             # obstore signs the encoded path and Azure checks the decoded one, so Azure would
@@ -311,8 +350,7 @@ class ObjectBlobs:
             return {"e_tag": etag}
         # Google compares generations, not etags, and its listings do not contain them.
         try:
-            with self._explained("look up", key):
-                meta = self._store.head(key)
+            meta = self._request("look up", key, lambda: self._store.head(key))
         except BlobMissingError:
             raise BlobChangedError(f"blob {key!r} was deleted from {self._where}") from None
         if _quoted(meta["e_tag"]) != etag:
@@ -322,15 +360,25 @@ class ObjectBlobs:
     def _write(self, action: str, key: str, data: Data, mode: PutMode) -> str:
         check_key(key)
         content = self._content(data)
+        store = self._writer(len(content))
         self._seams.durable("blob.put", key)
+        attempts = 0
+
+        def write() -> str:
+            nonlocal attempts
+            attempts += 1
+            # One request for one object: multipart uploads cannot be conditional, and the
+            # parts of one that was interrupted stay in the bucket, invisible and billed.
+            stored = store.put(key, content, attributes=_ATTRIBUTES, mode=mode, use_multipart=False)
+            return _quoted(stored["e_tag"])
+
         try:
-            with self._explained(action, key):
-                # One request for one object: multipart uploads cannot be conditional, and the
-                # parts of one that was interrupted stay in the bucket, invisible and billed.
-                stored = self._store.put(
-                    key, content, attributes=_ATTRIBUTES, mode=mode, use_multipart=False
-                )
-                return _quoted(stored["e_tag"])
+            return self._request(action, key, write)
+        except (BlobExistsError, BlobChangedError):
+            # The response to an earlier attempt may have been lost.
+            if attempts > 1 and (stored := self.read(key)) and stored.data == bytes(content):
+                return stored.etag
+            raise
         except BlobMissingError:
             if isinstance(mode, dict):
                 raise BlobChangedError(f"blob {key!r} was deleted from {self._where}") from None
@@ -346,13 +394,35 @@ class ObjectBlobs:
                 return file.read()
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
-    @contextmanager
-    def _explained(self, action: str, key: str) -> Iterator[None]:
+    def _writer(self, size: int) -> Any:
+        """The store, with a time limit that leaves time to send so many bytes."""
+        if self._open_writer is None or size <= _WRITE_SIZES[0]:
+            return self._store
+        largest = next((each for each in _WRITE_SIZES if size <= each), _WRITE_SIZES[-1])
+        return self._open_writer(STALL_SECONDS + largest / _WRITE_RATE)
+
+    def _request(self, action: str, key: str, request: Callable[[], T]) -> T:
+        spend("blob")
+        return self._repeat(action, key, request)
+
+    def _repeat(self, action: str, key: str, request: Callable[[], T]) -> T:
+        """Make a request; again for some time if the store does not respond."""
+        while True:
+            try:
+                result = self._attempt(action, key, request)
+            except StoreUnavailableError as error:
+                if not self._outage.wait(str(error)):
+                    message = f"cannot {action} {key!r} in {self._where}: {error}"
+                    raise StoreUnavailableError(message) from None
+            else:
+                self._outage.end()
+                return result
+
+    def _attempt(self, action: str, key: str, request: Callable[[], T]) -> T:
         # obstore's messages contain addresses and whole responses, and so perhaps credentials:
         # they are neither repeated nor chained.
-        spend("blob")
         try:
-            yield
+            return request()
         except FileNotFoundError:
             raise BlobMissingError(f"there is no blob {key!r} in {self._where}") from None
         except AlreadyExistsError:
@@ -363,7 +433,69 @@ class ObjectBlobs:
             raise BlobChangedError(f"blob {key!r} in {self._where} is another version") from None
         except (BaseError, ValueError) as error:
             reason = _reason(error)
+            if _is_temporary(error):
+                raise StoreUnavailableError(reason) from None
             raise StoreError(f"cannot {action} {key!r} in {self._where}: {reason}") from None
+
+
+class _Stream:
+    """An object in chunks; a chunk that could not be read can be asked for again."""
+
+    def __init__(self, store: Any, key: str) -> None:
+        self._store = store
+        self._key = key
+        self._read = 0
+        self._size: int | None = None
+        self._options: dict[str, Any] = {}
+        self._chunks: Iterator[Any] | None = None
+
+    def next_chunk(self) -> bytes:
+        """The next bytes; none at the end."""
+        if self._size is not None and self._read >= self._size:
+            return b""
+        try:
+            if self._chunks is None:
+                self._chunks = self._begin()
+            chunk = bytes(next(self._chunks, b""))
+        except BaseError:
+            self._chunks = None
+            raise
+        self._read += len(chunk)
+        return chunk
+
+    def _begin(self) -> Iterator[Any]:
+        options = {**self._options, "range": {"offset": self._read}} if self._read else {}
+        response = self._store.get(self._key, options=options)
+        if self._size is None:
+            self._size = response.meta["size"]
+            # The rest of another version would not match what was read.
+            self._options = {"if_match": response.meta["e_tag"]}
+        return iter(response.stream(min_chunk_size=CHUNK_SIZE))
+
+
+class _Pages:
+    """A listing in pages; a page that could not be read can be asked for again."""
+
+    def __init__(self, store: Any, folder: str | None) -> None:
+        self._store = store
+        self._folder = folder
+        self._last: str | None = None
+        self._pages: Iterator[Any] | None = None
+
+    def next_page(self) -> Any:
+        """The next objects; none at the end."""
+        try:
+            if self._pages is None:
+                self._pages = iter(
+                    self._store.list(self._folder, offset=self._last, chunk_size=_PAGE)
+                )
+            page = next(self._pages, ())
+        except BaseError:
+            self._pages = None
+            raise
+        if page:
+            self._last = page[-1]["path"]
+        return page
 
 
 def _info(meta: ObjectMeta) -> BlobInfo:
@@ -386,8 +518,17 @@ def _reason(error: Exception) -> str:
         code = _CODE.search(text)
         return f"the server answered {status[1].strip()}" + (f" ({code[1]})" if code else "")
     if "HTTP error" in text:
-        return "the server cannot be reached"
+        return "the server cannot be reached, or does not respond"
     return f"the store rejected it ({type(error).__name__})"
+
+
+def _is_temporary(error: Exception) -> bool:
+    """True if no answer came, or one that the server is busy or broken."""
+    text = str(error)
+    if status := _STATUS.search(text):
+        code = int(status[1][:3])
+        return code >= HTTPStatus.INTERNAL_SERVER_ERROR or code in _BUSY
+    return "HTTP error" in text
 
 
 def _open_public(parts: SplitResult, endpoint: str) -> Any | None:
@@ -398,17 +539,20 @@ def _open_public(parts: SplitResult, endpoint: str) -> Any | None:
         raise SettingsError(
             f"blobs_public_endpoint cannot be set for {parts.scheme}://, only for s3:// and az://"
         )
-    return _open_remote(parts, {"endpoint": endpoint})
+    return _open_remote(parts, STALL_SECONDS, {"endpoint": endpoint})
 
 
-def _open_remote(parts: SplitResult, changes: Mapping[str, str] | None = None) -> Any:
+def _open_remote(
+    parts: SplitResult, seconds: float, changes: Mapping[str, str] | None = None
+) -> Any:
+    """The store of a split address; `seconds` is the limit for a response and between bytes."""
     if not parts.netloc or "@" in parts.netloc:
         raise SettingsError(
             f"{parts.scheme}:// must be followed by the name of a bucket or container; "
             "put credentials into the query or the environment"
         )
     options = {**_options(parts.query), **(changes or {})}
-    config = _DEFAULTS | options
+    config = _DEFAULTS | {"read_timeout": f"{seconds:.0f}s"} | options
     if _is_unencrypted_loopback(options):
         config["allow_http"] = "true"
     prefix = unquote(parts.path).strip("/") or None

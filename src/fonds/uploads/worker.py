@@ -16,17 +16,20 @@ from sqlalchemy.exc import SQLAlchemyError
 from structlog.contextvars import bound_contextvars
 
 from fonds.errors import (
+    DatabaseUnavailableError,
     FondsError,
     ItemFailedError,
     LeaseLostError,
     RetryableEmbedError,
     RetryableParserError,
     StoreError,
+    StoreUnavailableError,
     WorkerDiedError,
 )
+from fonds.stores.database import repeatable
 from fonds.uploads.deletion import finish_deletions
 from fonds.uploads.intake import check_arrivals, expire_uploads
-from fonds.uploads.jobs import Job, claim, fail, job_of, release, renew, retry_later
+from fonds.uploads.jobs import Job, claim, fail, job_of, postpone, release, renew, retry_later
 from fonds.uploads.live_workers import forget_worker, record_worker
 from fonds.uploads.resources import ClaimedJob, WorkerResources
 from fonds.uploads.stages import STEPS
@@ -38,6 +41,9 @@ POLL_SECONDS: Final = 0.5
 MAX_TAKEOVERS: Final = 10
 """A job fails after this number of expired leases at one stage: it may be why workers die."""
 EXPIRY_INTERVAL: Final = timedelta(minutes=1)
+
+STORE_PAUSE: Final = timedelta(seconds=10)
+"""Before another attempt at a job after the object store did not respond."""
 
 RETRYABLE: Final = (RetryableEmbedError, RetryableParserError, StoreError, WorkerDiedError)
 
@@ -99,9 +105,9 @@ class UploadWorker:
             try:
                 self._sweep()
                 has_worked = self.work_once()
-            except SQLAlchemyError as error:
+            except (SQLAlchemyError, StoreUnavailableError) as error:
                 # Leases expire meanwhile, and their jobs are claimed again.
-                _log.warning("database_unavailable", error=type(error).__name__)
+                _log.warning("store_unavailable", error=type(error).__name__)
                 self.stop.wait(max(self._poll, 1.0))
                 continue
             if not has_worked and rest():
@@ -127,10 +133,14 @@ class UploadWorker:
             self._work_on(job)
         return True
 
+    @repeatable
     def _claim(self) -> Job | None:
-        now = self._resources.context.seams.clock.now()
         with self._resources.context.database.write() as connection:
-            return claim(connection, self._owner, now, self._lease)
+            return claim(connection, self._owner, self._now(), self._lease)
+
+    def _now(self) -> datetime:
+        # To be called in a transaction: it may have waited for the database.
+        return self._resources.context.seams.clock.now()
 
     def _work_on(self, job: Job) -> None:
         """Do the steps of a job until it ends, waits, or has been claimed by another worker."""
@@ -149,6 +159,8 @@ class UploadWorker:
             _log.info("lease_lost", job=str(job.job_id))
         except SQLAlchemyError:
             raise
+        except DatabaseUnavailableError:
+            self._release_lost(job)
         except FondsError as error:
             self._handle_error(claimed.job, error)
         except Exception as error:  # noqa: BLE001 — a job that breaks our code must end too
@@ -156,22 +168,34 @@ class UploadWorker:
             message = f"{type(error).__name__} in {claimed.job.status}"
             self._handle_error(claimed.job, ItemFailedError(message))
 
+    @repeatable
     def _handle_error(self, job: Job, error: FondsError) -> None:
         """Postpone the job, or fail it; what the step had stored stays."""
-        now = self._resources.context.seams.clock.now()
         with suppress(LeaseLostError), self._resources.context.database.write() as connection:
+            now = self._now()
             current = job_of(connection, job.document_id)
             if current is None or current.lease_owner != self._owner:
                 return
             if isinstance(error, RETRYABLE):
                 if self.stop.is_set():
                     release(connection, current)
+                elif isinstance(error, StoreUnavailableError):  # no fault of this job
+                    postpone(connection, current, now + STORE_PAUSE, now)
                 else:
                     retry_later(connection, current, error, now)
             else:
                 fail(connection, current, error, now)
         _log.warning("step_failed", job=str(job.job_id), error=type(error).__name__)
 
+    @repeatable
+    def _release_lost(self, job: Job) -> None:
+        """Release a job whose step lost the database, as soon as that responds."""
+        with self._resources.context.database.write() as connection:
+            current = job_of(connection, job.document_id)
+            if current is not None and current.lease_owner == self._owner:
+                release(connection, current)
+
+    @repeatable
     def _release(self, job: Job) -> None:
         with self._resources.context.database.write() as connection:
             release(connection, job)
@@ -200,7 +224,7 @@ class UploadWorker:
             thread.join()
             if self._is_recorded:
                 with (
-                    suppress(SQLAlchemyError),
+                    suppress(SQLAlchemyError, StoreUnavailableError),
                     self._resources.context.database.write() as connection,
                 ):
                     forget_worker(connection, self._owner)
@@ -209,23 +233,25 @@ class UploadWorker:
         """Renew the leases until the work is done; expire overdue uploads now and then."""
         last_expiry: datetime | None = None
         while True:
-            now = self._resources.context.seams.clock.now()
+            now = self._now()
             try:
-                self._renew(now)
+                self._renew()
                 if last_expiry is None or abs(now - last_expiry) >= EXPIRY_INTERVAL:
                     expire_uploads(self._resources.context)
                     last_expiry = now
-            except SQLAlchemyError as error:
+            except (SQLAlchemyError, StoreUnavailableError) as error:
                 _log.warning("database_unavailable", error=type(error).__name__)
             if done.wait(self._lease.total_seconds() / 3):
                 return
 
-    def _renew(self, now: datetime) -> None:
+    @repeatable
+    def _renew(self) -> None:
         with self._lock:
             job_ids = list(self._claimed)
         if not job_ids and not self._is_recorded:
             return
         with self._resources.context.database.write() as connection:
+            now = self._now()
             renew(connection, self._owner, job_ids, now, self._lease)
             if self._is_recorded:
                 record_worker(connection, self._owner, now, self._lease)
