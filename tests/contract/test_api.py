@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -504,7 +505,10 @@ def test_stages_of_vectors_advance_only_when_all_are_there(api: Api) -> None:
 
 def test_health_and_metrics(api: Api) -> None:
     health = api.get("/health", by={})
-    assert health.json()["checks"] == {"database": f"ok, schema {HEAD}", "blobs": "ok"}
+    checks = health.json()["checks"]
+    assert checks["database"] == f"ok, schema {HEAD}"
+    assert re.fullmatch(r"ok, \d+ s ago", checks["blobs"])
+    assert re.fullmatch(r"ok, [\d.,]+ (K|M|G|T)iB free", checks["disk"])
     assert refusal(api.get("/metrics", by={})) == (401, "unauthorized")
     assert refusal(api.get("/metrics")) == (403, "scope")
     api.upload(DATA)

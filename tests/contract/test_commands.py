@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import event, select
 from sqlalchemy.exc import OperationalError
 from tests.support.kills import commands as commands_to_kill
-from tests.support.libraries.notes import NoteOffice, ingest, note_library, rows
+from tests.support.libraries.notes import NoteOffice, ingest, note_library, renewed, rows
 from tests.support.polling import wait_until
 from tests.support.upstreams.misbehaving import MisbehavingServer
 
@@ -591,7 +591,8 @@ def test_retry_tries_again_what_was_given_up(library: Library, office: NoteOffic
 
 def test_run_of_a_source_that_is_being_run_is_refused(library: Library) -> None:
     asked = ask(library.database)
-    with lock_source(library.database, library.settings.home, "fake", library.seams.clock):
+    clock, home = library.seams.clock, library.settings.home
+    with lock_source(library.database, home, "fake", clock) as lock, renewed(lock):
         do_all(library)
     assert get(library.database, asked).outcome == "refused: fake is being run by another process"
 

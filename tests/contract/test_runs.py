@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 from collections.abc import Iterator
+from datetime import timedelta
 from itertools import permutations
 from pathlib import Path
 
 import pytest
 from sqlalchemy import text, update
 from sqlalchemy.exc import DatabaseError
-from tests.support.libraries.notes import NoteOffice, ingest, note_library, rows
+from tests.support.libraries.notes import NoteOffice, ingest, note_library, renewed, rows
 from tests.support.upstreams.misbehaving import MisbehavingServer, Response
 
-from fonds.errors import SourceBusyError
+from fonds.errors import SourceBusyError, StoreFullError
 from fonds.library import Library
 from fonds.runs.active_run import drop_old_history, mark_dead_runs_failed
 from fonds.runs.audit import AuditRange, audit_source
@@ -22,6 +25,7 @@ from fonds.runs.state import MOVES, Run, RunRequest, RunStatus
 from fonds.runs.tasks import resolve
 from fonds.seams import Seams, SystemClock
 from fonds.selftest.state import rows_of
+from fonds.stores.leases import claim_name
 from fonds.stores.tables import ingestion_runs
 from fonds.testing import FakeSource, ManualClock, note
 
@@ -272,12 +276,36 @@ def test_text_that_cannot_be_stored_fails_alone(library: Library, office: NoteOf
     assert (failure["task_key"], failure["error_stage"]) == ("fake:6", "load")
 
 
-def test_source_is_not_run_twice_at_once(library: Library) -> None:
+@pytest.fixture(params=["sqlite", "postgres"])
+def timed_library(
+    request: pytest.FixtureRequest, tmp_path: Path, office: NoteOffice
+) -> Iterator[Library]:
+    """A library whose leases expire."""
+    address = request.getfixturevalue("postgres_database") if request.param == "postgres" else ""
+    with note_library(tmp_path, office.server, database=address) as library:
+        yield library
+
+
+def test_source_is_not_run_twice_at_once(timed_library: Library) -> None:
+    clock, home = timed_library.seams.clock, timed_library.settings.home
     with (
-        lock_source(library.database, library.settings.home, "fake", library.seams.clock),
+        lock_source(timed_library.database, home, "fake", clock) as lock,
+        renewed(lock),
         pytest.raises(SourceBusyError, match="another process"),
     ):
-        ingest(library)
+        ingest(timed_library)
+
+
+@pytest.mark.parametrize("timed_library", ["postgres"], indirect=True)
+def test_a_start_waits_for_the_claim_of_a_run_that_died_instead_of_refusing(
+    timed_library: Library, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = timed_library.seams.clock.now()
+    with timed_library.database.write() as connection:
+        claim_name(connection, "ingest-fake", "gone:1:x", now, now + timedelta(seconds=2))
+    assert ingest(timed_library).status is RunStatus.SUCCESS
+    assert "waiting until the last run of fake, at gone, is over" in "".join(capsys.readouterr())
+    assert rows(timed_library, "SELECT 1 FROM ingestion_leases") == []
 
 
 def test_dead_run_is_buried_and_a_living_one_is_not(library: Library) -> None:
@@ -397,3 +425,23 @@ def _standing(library: Library) -> list[dict[str, object]]:
         library,
         "SELECT * FROM ingestion_tasks WHERE stage = 'errored' AND resolved_at IS NULL",
     )
+
+
+def test_a_full_blob_store_ends_the_run_as_failed_and_counts_no_attempt_of_a_task(
+    tmp_path: Path, office: NoteOffice
+) -> None:
+    is_full = True
+
+    def store(operation: str, subject: str) -> None:
+        if is_full and operation.startswith("blob.") and "/notes/" in subject:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), subject)
+
+    with note_library(tmp_path, office.server, seams=Seams(durable=store)) as library:
+        with pytest.raises(StoreFullError, match="the disk is full"):
+            ingest(library)
+        (run,) = rows(library, "SELECT status, error_summary FROM ingestion_runs")
+        assert run["status"] == "failed"
+        assert "the disk is full" in run["error_summary"]
+        assert rows(library, "SELECT 1 FROM ingestion_tasks WHERE stage = 'errored'") == []
+        is_full = False
+        assert ingest(library).counts.inserted == 12

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -46,7 +48,7 @@ from fonds.uploads.jobs import Job, claim, events_of, job_transition
 from fonds.uploads.resources import ClaimedJob, WorkerResources
 from fonds.uploads.stages import STEPS
 from fonds.uploads.states import ACTIVE, MOVES, JobStatus
-from fonds.uploads.worker import LEASE, UploadWorker
+from fonds.uploads.worker import LEASE, STORE_PAUSE, UploadWorker
 
 PASSING: Final = {JobStatus.PARSE_VALIDATED, JobStatus.EMBEDDING_IN_PROGRESS}
 """Where a job stands only within a step, or between two batches."""
@@ -315,3 +317,22 @@ def test_text_that_cannot_be_cut_fails_where_it_should_have_been(
         assert worker.work_once()
     assert _moves(library, job) == [*PATH[:5], "failed_chunking"]
     assert _count(library, document_chunk_buffer) == 0
+
+
+def test_a_store_without_room_counts_no_attempt_of_an_upload(tmp_path: Path) -> None:
+    clock, is_full = ManualClock(), True
+
+    def store(operation: str, subject: str) -> None:
+        if is_full and operation.startswith("blob.") and subject.startswith("parsed/"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), subject)
+
+    with upload_library(tmp_path, seams=Seams(clock=clock, durable=store)) as library:
+        job = send(library, make_user(library), b"# Policy\n\nWords of a policy.\n")
+        work(library)
+        waiting = now_of(library, job)
+        assert (waiting.status, waiting.retry_count) == ("parse_queued", 0)
+        assert waiting.lease_owner is None
+        is_full = False
+        clock.move(seconds=STORE_PAUSE.total_seconds() + 1)
+        work(library)
+        assert now_of(library, job).status == "complete"

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from email.utils import formatdate
 from pathlib import Path
-from typing import Final, LiteralString
+from typing import Any, Final, LiteralString
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
@@ -239,7 +239,7 @@ def _postgres_template(server: str) -> LiteralString:
     with locked("template"):
         if not done.exists():
             _execute(server, "CREATE DATABASE fonds_template TEMPLATE template0")
-            _create_tables(server.replace("/postgres?", "/fonds_template?"))
+            create_tables(server.replace("/postgres?", "/fonds_template?"))
             done.touch()
     return "fonds_template"
 
@@ -250,7 +250,7 @@ def sqlite_template() -> Path:
     with locked("template"):
         if not file.exists():
             making = file.with_suffix(".making")
-            _create_tables(f"sqlite:///{making}")
+            create_tables(f"sqlite:///{making}")
             making.rename(file)
     return file
 
@@ -261,7 +261,8 @@ def sqlite_database(file: Path) -> str:
     return f"sqlite:///{file}"
 
 
-def _create_tables(address: str) -> None:
+def create_tables(address: str) -> None:
+    """Create all tables in an empty database."""
     database = open_database(address, seams=Seams())
     upgrade(database)
     database.close()
@@ -272,7 +273,8 @@ def _execute(server: str, statement: LiteralString) -> None:
         connection.execute(statement)
 
 
-def _start_postgres(home: Path) -> str:
+def make_postgres(home: Path) -> Any:
+    """A PostgreSQL server with its files in a folder, not started yet."""
     with warnings.catch_warnings():
         # It complains about a missing runtime folder, which it then does without.
         warnings.simplefilter("ignore")
@@ -282,13 +284,18 @@ def _start_postgres(home: Path) -> str:
     with (home / "data" / "postgresql.conf").open("a") as file:
         # Nobody pulls the plug of a test database.
         file.write("fsync = off\nsynchronous_commit = off\nfull_page_writes = off\n")
+    return server
+
+
+def _start_postgres(home: Path) -> str:
+    server = make_postgres(home)
     server.start()
     # Its own farewell would count handles in a folder that is gone by then.
     atexit.unregister(server._cleanup)
     pid = server.get_pid()
     assert pid is not None
     _record("postgres", pid, signal.SIGQUIT)
-    return server.get_uri(driver="psycopg")
+    return str(server.get_uri(driver="psycopg"))
 
 
 # The command ------------------------------------------------------------------------------
@@ -328,7 +335,11 @@ def _start_command_server(home: Path, *modules: str) -> str:
 
 def s3() -> str:
     """A fresh address in a SeaweedFS that checks signatures."""
-    endpoint = _shared("s3", _start_s3)
+    return s3_address_at(_shared("s3", _start_s3))
+
+
+def s3_address_at(endpoint: str) -> str:
+    """A fresh address in a SeaweedFS."""
     options = {
         "endpoint": endpoint,
         "region": "us-east-1",
@@ -347,6 +358,14 @@ def _start_s3(home: Path) -> str:
 
 
 def _try_s3(home: Path) -> str:
+    command, endpoint = s3_command(home)
+    process = _launch("s3", command)
+    # The first object makes the bucket, as soon as there is a volume to put it on.
+    return _wait_for("s3", process, lambda: endpoint if takes_objects(endpoint) else None)
+
+
+def s3_command(home: Path) -> tuple[list[str], str]:
+    """The command of a SeaweedFS with its files in a folder, and its endpoint."""
     identity = {
         "name": "fonds",
         "credentials": [{"accessKey": S3_KEY, "secretKey": S3_SECRET}],
@@ -371,13 +390,10 @@ def _try_s3(home: Path) -> str:
         "-master.telemetry=false",
         *(f"-{name}={port}" for name, port in zip(WEED_PORTS, ports, strict=True)),
     ]
-    process = _launch("s3", command)
-    endpoint = f"http://127.0.0.1:{ports[WEED_PORTS.index('s3.port')]}"
-    # The first object makes the bucket, as soon as there is a volume to put it on.
-    return _wait_for("s3", process, lambda: endpoint if _takes_objects(endpoint) else None)
+    return command, f"http://127.0.0.1:{ports[WEED_PORTS.index('s3.port')]}"
 
 
-def _takes_objects(endpoint: str) -> bool:
+def takes_objects(endpoint: str) -> bool:
     store = S3Store(
         BUCKET,
         config={

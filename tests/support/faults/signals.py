@@ -47,8 +47,8 @@ MAX_SECONDS: Final = 60.0
 """After which a command that was stopped is killed, and the try fails."""
 _PDFS: Final = 150
 _USER: Final = UUID(int=7, version=4)
-_STOPPED: Final = frozenset({0, 130, 1, -signal.SIGINT, -signal.SIGTERM})
-"""Exit codes of stopped commands; the last three of those that had not begun: 1 is typer's."""
+_STOPPED: Final = frozenset({0, 130, -signal.SIGINT, -signal.SIGTERM})
+"""Exit codes of stopped commands; the last two of those that had not begun."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,8 +6,10 @@ import asyncio
 import json
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from sqlalchemy import text
@@ -15,6 +17,7 @@ from tests.support import servers
 from tests.support.upstreams.misbehaving import MisbehavingServer, Response
 
 from fonds.library import Library, open_library
+from fonds.runs.locks import SourceLock
 from fonds.runs.state import RunReport, RunRequest
 from fonds.schema import ensure_plugin_tables
 from fonds.seams import Seams
@@ -83,6 +86,24 @@ def note_library(
 def ingest(library: Library, source: FakeSource | None = None, **request: Any) -> RunReport:
     """One run of the fake source."""
     return asyncio.run(library.ingest(source or FakeSource(), RunRequest(**request)))
+
+
+@contextmanager
+def renewed(lock: SourceLock) -> Iterator[None]:
+    """Renew a lock as a run does, so that nobody takes its process for dead."""
+    is_over = Event()
+
+    def renew() -> None:
+        while not is_over.wait(0.2):
+            lock.renew()
+
+    with ThreadPoolExecutor(1) as thread:
+        renewal = thread.submit(renew)
+        try:
+            yield
+        finally:
+            is_over.set()
+    renewal.result()
 
 
 def rows(library: Library, query: str) -> list[dict[str, Any]]:

@@ -40,7 +40,8 @@ def upload_library(
     if "database" not in overrides and not (home / "fonds.db").exists():
         home.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(servers.sqlite_template(), home / "fonds.db")
-    with open_library(home, seams=seams, **{"embedder": "hashing:32", **overrides}) as library:
+    settings = {"embedder": "hashing:32", "outage_seconds": 0.0, **overrides}
+    with open_library(home, seams=seams, **settings) as library:
         yield library
 
 

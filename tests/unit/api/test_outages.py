@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from tests.unit.api.calling import Api, api_of, refusal
 
 from fonds.api.app import make_app
 from fonds.library import Library
+from fonds.maintenance import store_monitor
 from fonds.stores.tables import idempotency_keys
 
 
@@ -80,3 +83,28 @@ def test_error_that_nobody_foresaw_tells_nothing(library: Library) -> None:
     assert "swordfish" not in answer.text
     assert "swordfish" not in str(logs)
     assert [entry["error"] for entry in logs] == ["ValueError"]
+
+
+def test_health_of_a_store_that_hangs_answers_at_once_with_the_last_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_monitor, "DEADLINE_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        address = f"s3://bucket?endpoint={endpoint}&region=x&skip_signature=true"
+        with upload_library(tmp_path, blobs=address) as library, api_of(library) as api:
+            for _ in range(2):
+                health = api.get("/health", by={})
+                assert refusal(health) == (503, "unwell")
+                blobs = health.json()["checks"]["blobs"]
+                assert re.fullmatch(r"no file could be written within 0 seconds, \d+ s ago", blobs)
+                assert endpoint not in health.text
+
+
+def test_a_server_answers_503_at_once_while_its_store_is_away(tmp_path: Path) -> None:
+    address = "s3://bucket?endpoint=http://127.0.0.1:1&region=x&access_key_id=a&secret_access_key=b"
+    with upload_library(tmp_path, blobs=address) as library, api_of(library) as api:
+        at = api.announce(b"text").json()["document_id"]
+        answer = api.post(f"/uploads/{at}/complete", headers={"Idempotency-Key": "once"})
+        assert refusal(answer) == (503, "store-unavailable")
+        assert int(answer.headers["retry-after"]) > 0

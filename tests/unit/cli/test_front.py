@@ -98,9 +98,10 @@ def test_server_that_does_not_answer_is_an_error_without_a_traceback(
     fonds: Fonds, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FONDS_DATABASE", "postgresql://somebody:secret@127.0.0.1:1/fonds")
+    monkeypatch.setenv("FONDS_OUTAGE_SECONDS", "0")
     outcome = fonds("status")
     assert outcome.code == 1
-    assert outcome.err.startswith("error: connection failed")
+    assert outcome.err.startswith("error: the database fonds at 127.0.0.1 does not respond")
     assert "secret" not in outcome.err
 
 

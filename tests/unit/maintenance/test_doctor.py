@@ -289,6 +289,7 @@ def test_store_that_accepts_connections_and_never_answers_is_named_within_the_de
         found = looked(replace(settings, blobs=f"s3://bucket?{options}"))
     assert found["blobs"].status is Health.FAIL
     assert found["blobs"].found.startswith("no file could be written within ")
+    assert found["blobs"].found.endswith(": s3://bucket")
     assert "the store hangs" in found["blobs"].advice
     assert found["schema"].status is Health.OK
     assert "disk use" not in found
