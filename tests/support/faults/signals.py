@@ -173,6 +173,10 @@ class Serve(Scenario):
     def finish(self) -> None:
         """Leave the server: it has nothing to finish."""
 
+    def state(self) -> dict[str, list[str]]:
+        """The library, without what each server stores of itself."""
+        return {name: rows for name, rows in super().state().items() if name != "server_values"}
+
 
 class Worker(Scenario):
     """`fonds worker`, on uploads."""
