@@ -308,3 +308,16 @@ class Counts:
             "parse": self.parsed,
             "load": self.inserted + self.updated,
         }
+
+
+class BaseNormalizer:
+    """Name and version of a normalizer of this package."""
+
+    name: str
+    version: str
+    accepts_format: BodyFormat = "text"
+
+    @property
+    def label(self) -> str:
+        """Name and version as a document records them."""
+        return f"{self.name}@{self.version}"

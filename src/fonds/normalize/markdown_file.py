@@ -7,12 +7,11 @@ from typing import Final
 
 from fonds.chunk.headings import read_outline
 from fonds.errors import NoTextError
-from fonds.model import Heading, NormalizedBody
+from fonds.model import BaseNormalizer, Heading, NormalizedBody
 from fonds.normalize.encodings import decode, without_controls
 from fonds.normalize.html import refuse_other_files
 from fonds.normalize.html.walker import section_label
 from fonds.normalize.markdown import visible_text
-from fonds.normalize.registry import BaseNormalizer
 
 _LINE_END: Final = re.compile(r"\r\n?")
 

@@ -50,19 +50,6 @@ class Normalizer(Protocol):
         ...
 
 
-class BaseNormalizer:
-    """Name and version of a normalizer of this package."""
-
-    name: str
-    version: str
-    accepts_format: BodyFormat = "text"
-
-    @property
-    def label(self) -> str:
-        """Name and version as a document records them."""
-        return f"{self.name}@{self.version}"
-
-
 GROUP: Final = "fonds.normalizers"
 
 # Loaded when first used: the PDF libraries alone take longer than most commands.

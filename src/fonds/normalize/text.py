@@ -10,13 +10,12 @@ import re
 from typing import Final
 
 from fonds.errors import WrongContentError
-from fonds.model import NormalizedBody
+from fonds.model import BaseNormalizer, NormalizedBody
 from fonds.normalize.encodings import decode, without_controls
 from fonds.normalize.html import refuse_other_files
 from fonds.normalize.html.walker import section_label
 from fonds.normalize.html.writer import HtmlWriter
 from fonds.normalize.markdown import html_comment
-from fonds.normalize.registry import BaseNormalizer
 from fonds.normalize.text_lines import (
     PAGE_CLOSE,
     PAGE_OPEN,

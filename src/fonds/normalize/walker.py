@@ -8,9 +8,8 @@ from collections.abc import Callable, Container, Mapping
 from typing import Any, ClassVar, Final
 
 from fonds.errors import MalformedError, WrongContentError
-from fonds.model import NormalizedBody
+from fonds.model import BaseNormalizer, NormalizedBody
 from fonds.normalize.markdown import MarkdownWriter
-from fonds.normalize.registry import BaseNormalizer
 from fonds.normalize.tables import Grid, write_table
 
 Handler = Callable[[Any, Any], None]

@@ -10,12 +10,11 @@ import re
 from typing import Any, Final
 
 from fonds.errors import MalformedError, NoTextError
-from fonds.model import NormalizedBody
+from fonds.model import BaseNormalizer, NormalizedBody
 from fonds.normalize.docx.convert import to_page
 from fonds.normalize.docx.package import open_word, read_word
 from fonds.normalize.html import read_html
 from fonds.normalize.html.walker import HtmlWalker
-from fonds.normalize.registry import BaseNormalizer
 
 _ITEM: Final = re.compile(r"item(\d)")
 _COUNTED: Final = re.compile(r"(\d{1,6})\.")

@@ -8,10 +8,9 @@ from typing import Any, Final
 from lxml import etree
 
 from fonds.errors import MalformedError, WrongContentError
-from fonds.model import NormalizedBody
+from fonds.model import BaseNormalizer, NormalizedBody
 from fonds.normalize.encodings import decode, without_controls
 from fonds.normalize.html.walker import HtmlWalker, page_address
-from fonds.normalize.registry import BaseNormalizer
 
 _SILENT: Final = ("script", "style", "head", "title", "meta", "link", "template", "base")
 _TAG: Final = re.compile(r"<[A-Za-z!?/]")

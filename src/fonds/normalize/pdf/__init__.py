@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import Final
 
 from fonds.errors import NoTextError
-from fonds.model import NormalizedBody
+from fonds.model import BaseNormalizer, NormalizedBody
 from fonds.normalize.markdown import MarkdownWriter, html_comment
 from fonds.normalize.pdf.blocks import Joiner, blocks_of, note_names
 from fonds.normalize.pdf.document import Pdf
@@ -24,7 +24,6 @@ from fonds.normalize.pdf.ocr import (
 from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, Grid, PdfBlock, PdfPage, guarded
 from fonds.normalize.pdf.running_heads import Stripped, without_running_heads
 from fonds.normalize.pdf.table import with_tables
-from fonds.normalize.registry import BaseNormalizer
 
 _NOTE: Final = re.compile(f"{NOTE_OPEN}(.+?){NOTE_CLOSE}")
 _NOTE_LABEL: Final = re.compile(rf"(?:{NOTE_OPEN})?(?:\d{{1,3}}|[*†‡])(?:{NOTE_CLOSE})?\s*[.)]?\s*")
