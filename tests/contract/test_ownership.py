@@ -83,6 +83,8 @@ METHODS: Final[Mapping[str, Sequence[Method]]] = {
     "verify": [lambda library, name, owner: library.verify(name, owner=owner)],
     "sample": [lambda library, _name, _owner: library.sample("uploads", 50)],
 }
+FENCE_MARK: Final = re.compile(r"----- [0-9a-f]{32}")
+"""At the beginning of the lines around the words of documents; another one in each answer."""
 METHODS_THAT_SHOW_NOTHING: Final = {
     "close",
     "crawl",
@@ -91,6 +93,7 @@ METHODS_THAT_SHOW_NOTHING: Final = {
     "ingest",
     "ingest_all",
     "ingest_code",
+    "ingest_files",
     "normalize_queued",
     "renormalize",
     "run",
@@ -162,6 +165,7 @@ COMMANDS_THAT_SHOW_NOTHING: Final = {
     "index query": "what `index lookup` shows",
     "index stats": "counts",
     "index verify": "counts",
+    "ingest": "counts of files that the user has",
     "site list": "websites, and counts",
     "site probe": "what a public page lists",
     "site show": "addresses on a public website",
@@ -346,7 +350,8 @@ def tool_face(connect: Callable[[Viewer], Any]) -> Ask:
                     for question in questions:
                         tool = path.partition(" ")[0]
                         result = await client.call_tool(tool, asked_about(question, name))
-                        shown.append((name, path, result.model_dump_json()))
+                        answer = FENCE_MARK.sub("-----", result.model_dump_json())
+                        shown.append((name, path, answer))
         return shown
 
     return lambda viewer, names: iter(asyncio.run(exchange(viewer, names)))
