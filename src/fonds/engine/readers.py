@@ -158,6 +158,11 @@ class ReaderPool:
             cached = _CachedOutcome(packed=json.dumps(self._read_alone(function, item, None)))
         except FondsError as error:
             cached = _CachedOutcome(error=error)
+        except BaseException as error:
+            with self._lock:
+                del self._pending[key]
+            future.set_exception(error)  # for readings that wait for this one
+            raise
         with self._lock:
             del self._pending[key]
             self._results.add(key, cached)
