@@ -76,7 +76,7 @@ def test_a_second_try_spares_what_came_in_between(behind: str) -> None:
 def test_a_client_that_waited_long_enough_asks_again(
     behind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(objects, "STALL_SECONDS", 0.2)
+    monkeypatch.setattr(objects, "STALL_SECONDS", 2.0)
     with FailingStore(behind, first("DELETE", Fault.SILENT), silence=60) as way:
         store = open_blobs(way.address, seams=Seams())
         store.remove("a", etag=store.create("a", b"1"))
