@@ -89,7 +89,8 @@ async def start_run(
             ExitStack() as stack,
             ThreadPoolExecutor(max_workers=1, thread_name_prefix=name) as thread,
         ):
-            locked = lock_source(database, context.settings.home, name, clock, waits=True)
+            waits = context.seams.outage_seconds > 0
+            locked = lock_source(database, context.settings.home, name, clock, waits=waits)
             lock = await finish_in_thread(stack.enter_context, locked)
             redact = Redaction(context.settings)
             run = Run(source=name, request=request, database=database, clock=clock, redact=redact)
