@@ -337,13 +337,13 @@ def test_page_that_repeats_is_an_error_of_its_week_and_the_week_before_is_loaded
         pytest.param(
             lambda data: data + b"- id:\n    bioguide: A1\n    bioguide: B2\n",
             "DuplicateKeyError",
-            "'bioguide' stands twice",
+            "'bioguide' appears twice",
             id="duplicated mapping key",
         ),
         pytest.param(
             lambda data: data + data[: data.index(b"\n- id:") + 1],
             "DuplicateKeyError",
-            "legislator:H901001 stands twice",
+            "legislator:H901001 appears twice",
             id="one key for two records",
         ),
         pytest.param(
