@@ -2,6 +2,7 @@
 # make check     lint, types, import direction: run it before a commit (a minute)
 # make test      make check, tests on SQLite and a folder, and one test for each other server
 # make test-all  all other tests: long ones, and those on PostgreSQL, S3, Azure, Ray, a browser
+#                (TESTS="tests/contract" chooses files and folders)
 # make bench     benchmarks, each with a peer or a limit (BENCH="--full", BENCH="--only load")
 
 PYTHON ?= python3
@@ -27,7 +28,7 @@ tests: $(VENV)/.dev
 	$(PYTEST) -m "not full"
 
 test-all: $(VENV)/.dev azurite chromium proxies linters
-	$(PYTEST) -m full
+	$(PYTEST) -m full $(TESTS)
 
 check: lint types
 
