@@ -40,7 +40,7 @@ _FAMILIES: Final = {
     "openai": "fonds.embed.openai:open_openai",
     "hashing": "fonds.embed.hashing:open_hashing",
 }
-"""Embedders whose name goes on after a colon; opened as those of installed packages are."""
+"""Embedders whose name continues after a colon; opened as those of installed packages are."""
 
 
 def embedder_names() -> tuple[str, ...]:

@@ -69,7 +69,7 @@ class StoreMonitor:
         self._result = ("", 0.0)
 
     def start(self) -> None:
-        """Begin, unless it has begun."""
+        """Start, unless it is running."""
         with self._lock:
             if self._thread is None:
                 self._thread = Thread(target=self._watch, name="fonds-store", daemon=True)
