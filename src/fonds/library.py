@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from fonds.context import Context, Progress, ignore_progress
 from fonds.engine.base import Engine
@@ -74,6 +74,7 @@ class Library:
             public_endpoint=settings.blobs_public_endpoint,
         )
         self.sources = SourceRegistry()
+        self._websites_state: tuple[Any, ...] = (0, None)
         self._usage = _usage_lock(settings)
 
     def run(
@@ -157,13 +158,20 @@ class Library:
             reports = await crawl(
                 plan, request, context, watch=watch, waits=waits, crawl_part=crawl_part
             )
-        _reload_websites(self)
+        self.reload_websites()
         return reports
 
     async def ingest_all(
-        self, sources: Iterable[str], request: RunRequest, *, progress: Progress | None = None
+        self,
+        sources: Iterable[str],
+        request: RunRequest,
+        *,
+        without: Iterable[str] = (),
+        progress: Progress | None = None,
     ) -> list[RunReport]:
         """Run sources, each after those it depends on, independent ones at the same time.
+
+        Those of `without` are not run, even if others depend on them.
 
         A source that cannot start (its key is missing, another process is running it) is reported
         as failed, and the others continue.
@@ -176,15 +184,35 @@ class Library:
                 except FondsError as error:
                     return RunReport.refused(name, error)
 
-            graph = self.sources.dependency_graph(sources)
+            graph = self.sources.dependency_graph(sources, without=without)
             reports = await in_order(graph, run, concurrency=CONCURRENT_SOURCES)
         return [reports[name] for name in graph]
 
     def _runner(self, source: str | Registered) -> Runner:
         from fonds.source_runners import runner_of  # noqa: PLC0415 — reading starts 30 ms faster
 
-        source = self.sources.require(source) if isinstance(source, str) else source
+        source = self.require_source(source) if isinstance(source, str) else source
         return runner_of(source, self.sources)
+
+    def require_source(self, name: str) -> Registered:
+        """The source of that name, also a website that another process has crawled meanwhile."""
+        if name not in self.sources:
+            self.reload_websites()
+        return self.sources.require(name)
+
+    def reload_websites(self) -> None:
+        """Read the websites, which are sources too, from the database if they have changed."""
+        columns = websites.c
+        with self.database.read() as connection:
+            state = connection.execute(
+                select(func.count(columns.id), func.max(columns.updated_at))
+            ).one()
+        if tuple(state) == self._websites_state:
+            return
+        from fonds.sites.website import read_websites  # noqa: PLC0415 — takes 70 ms
+
+        self.sources.set_websites(read_websites(self.database))
+        self._websites_state = tuple(state)
 
     @cached_property
     def context(self) -> Context:
@@ -447,7 +475,7 @@ def open_library(
         require_current(library.database)
         for source in plugin_sources().values():
             ensure_plugin_tables(library.database, source.info.name, source.info.tables)
-        _reload_websites(library)
+        library.reload_websites()
         yield library
     finally:
         library.close()
@@ -457,16 +485,6 @@ def _usage_lock(settings: Settings) -> UsageLock | None:
     """Keep others from replacing the database as long as it is open."""
     file = sqlite_file(settings.database_url)
     return UsageLock(file, exclusive=False) if file is not None else None
-
-
-def _reload_websites(library: Library) -> None:
-    """Read the websites, which are sources too, from the database."""
-    with library.database.read() as connection:
-        if connection.scalar(select(websites.c.id).limit(1)) is None:
-            return
-    from fonds.sites.website import read_websites  # noqa: PLC0415 — takes 70 ms
-
-    library.sources.set_websites(read_websites(library.database))
 
 
 def crawl_part(order: PartOrder) -> list[RunReport]:

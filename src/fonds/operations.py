@@ -331,7 +331,7 @@ async def audited(
 ) -> Audit:
     """Compare what the publisher of a source lists with the library, and store the result."""
     async with library.open_context() as context:
-        runner = runner_of(library.sources.require(source), library.sources)
+        runner = runner_of(library.require_source(source), library.sources)
         result = await runner.audit(AuditRange(since=since, until=until), context)
     with library.database.write() as connection:
         now = library.seams.clock.now()

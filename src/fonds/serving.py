@@ -1,15 +1,42 @@
-"""Checks before a server listens at an address that other machines can reach."""
+"""Servers: checks before one listens at an address that other machines can reach, its websites."""
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
 from typing import Final
 
-from fonds.errors import SettingsError
+from sqlalchemy.exc import SQLAlchemyError
+
+from fonds.errors import FondsError, SettingsError
+from fonds.library import Library
 
 LINK_MINUTES: Final = 10
 """How long after its start a server accepts the link that it prints for logging in."""
+
+WEBSITE_SECONDS: Final = 10.0
+"""Between looks for websites that another process has crawled."""
+
+
+@contextmanager
+def following_websites(library: Library, seconds: float = WEBSITE_SECONDS) -> Iterator[None]:
+    """Keep the websites of a library up to date while a server runs."""
+    stop = Event()
+
+    def follow() -> None:
+        while not stop.wait(seconds):
+            with suppress(SQLAlchemyError, FondsError):  # the next look may succeed
+                library.reload_websites()
+
+    thread = Thread(target=follow, name="fonds-websites", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(timeout=1)
 
 
 def require_safe(host: str, *, names: Sequence[str], has_token: bool) -> None:

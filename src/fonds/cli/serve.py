@@ -19,7 +19,14 @@ from fonds.cli.output import AsJson, err, out, print_json, print_table, safe, to
 from fonds.cli.process import run_until_stopped, set_up_logging, stoppable
 from fonds.cli.session import find_owner
 from fonds.errors import SettingsError, UsageError
-from fonds.serving import LINK_MINUTES, is_any, is_exposed, is_loopback, require_safe
+from fonds.serving import (
+    LINK_MINUTES,
+    following_websites,
+    is_any,
+    is_exposed,
+    is_loopback,
+    require_safe,
+)
 from fonds.uploads import users
 from fonds.uploads.live_workers import is_worker_running
 from fonds.uploads.users import has_valid_token
@@ -91,7 +98,10 @@ def serve(
             address = _address(listening, host)
             err.print(f"serving {address}; stop it with Ctrl-C", markup=False)
             _print_login(address, link)
-            with child_commands(_child_commands(library, worker, schedule)) as children:
+            with (
+                following_websites(library),
+                child_commands(_child_commands(library, worker, schedule)) as children,
+            ):
 
                 def stop_children() -> None:
                     for child in children:
@@ -201,10 +211,11 @@ def mcp(
         owner = find_owner(library, as_user)
         level = _LEVELS.get(settings.log_level, "WARNING")
         server = make_server(library, owner=owner, log_level=level)
-        if http:
-            _serve_http(server, library, host, port, names)
-        else:
-            _serve_stdio(server)
+        with following_websites(library):
+            if http:
+                _serve_http(server, library, host, port, names)
+            else:
+                _serve_stdio(server)
 
 
 def _serve_stdio(server: LibraryServer) -> None:

@@ -172,6 +172,7 @@ def open_for_reading(settings: Settings) -> Iterator[Library]:
         if library.database.is_sqlite:
             event.listen(library.database.engine, "connect", _set_read_only)
         require_current(library.database)
+        library.reload_websites()
         yield library
     finally:
         library.close()

@@ -100,14 +100,20 @@ class SourceRegistry(Mapping[str, Registered]):
             if isinstance(source, JurisdictionAdapter)
         }
 
-    def dependency_graph(self, names: Iterable[str]) -> dict[str, set[str]]:
-        """The names of sources and of all they depend on, in order, each with its dependencies."""
+    def dependency_graph(
+        self, names: Iterable[str], *, without: Iterable[str] = ()
+    ) -> dict[str, set[str]]:
+        """The names of sources and of all they depend on, in order, each with its dependencies.
+
+        Those of `without` are left out, also as dependencies.
+        """
+        excluded = {self.require(name).info.name for name in without}
         graph: dict[str, set[str]] = {}
         waiting = sorted(names)
         while waiting:
             name = waiting.pop()
-            if name not in graph:
-                graph[name] = set(self.require(name).info.depends_on)
+            if name not in graph and name not in excluded:
+                graph[name] = set(self.require(name).info.depends_on) - excluded
                 waiting += sorted(graph[name])
         try:
             order = list(TopologicalSorter(dict(sorted(graph.items()))).static_order())
