@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -556,3 +557,25 @@ class Vanishing:
                 yield replace(info, key=info.key.replace(".usv", "0.usv"))
             else:
                 yield info
+
+
+def test_plain_duckdb_reads_shards_as_the_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = open_index(open_blobs(str(tmp_path / "demo-library/blobs"), seams=Seams()), "domains")
+    names = ['Water "and" Wood', "Umwelt, Bundesamt", "'"]
+    for number, name in enumerate(names):
+        record: Record = {
+            "domain": f"{number}.example",
+            "company_name": name,
+            "updated_at": NOON,
+        }
+        put(index, record)
+    compile_all(index)
+    page = Path(__file__).parents[2] / "docs/how-to/indexes.md"
+    sql = page.read_text().partition("```sql\n")[2].partition("```")[0]
+    monkeypatch.chdir(tmp_path)
+    with duckdb.connect() as connection:
+        assert sorted(connection.execute(sql).fetchall()) == [
+            (f"{number}.example", name) for number, name in enumerate(names)
+        ]

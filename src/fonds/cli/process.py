@@ -1,4 +1,4 @@
-"""The process of a command: its logging, how signals stop it, and what a run leaves queued."""
+"""The process of a command: its logging, and how signals stop it."""
 
 from __future__ import annotations
 
@@ -13,23 +13,17 @@ import sys
 from collections.abc import Callable, Coroutine, Iterator, MutableMapping
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import structlog
 from structlog.stdlib import ProcessorFormatter
 from structlog.typing import Processor
 
-from fonds.cli.output import EXIT_STOPPED, err
-from fonds.errors import EmbedError, SettingsError
+from fonds.cli.output import EXIT_STOPPED
+from fonds.errors import SettingsError
 from fonds.fetch.redact import Redaction
 from fonds.settings import Settings
 from fonds.stores.outages import STOP
-
-if TYPE_CHECKING:
-    from fonds.library import Library
-
-_CITATION_BATCH: Final = 500
-"""Documents."""
 
 _LEVELS: Final = {
     "debug": logging.DEBUG,
@@ -221,29 +215,3 @@ def _write_if_possible(message: bytes) -> None:
     with suppress(OSError, ValueError):
         if select.select([], [_STDERR], [], 0)[1]:
             os.write(_STDERR, message)
-
-
-async def extract_in_batches(library: Library) -> None:
-    """Extract all queued citations in a thread; it can be stopped between batches."""
-    while True:
-        result = await asyncio.to_thread(library.extract_citations, limit=_CITATION_BATCH)
-        if result.done + result.failed < _CITATION_BATCH:
-            return
-
-
-async def embed_until_stopped(library: Library) -> None:
-    """Embed all queued documents in a thread; stopping waits for the current batches.
-
-    If the model is not available this is only printed: search finds documents by their words, and
-    they stay in the queue.
-    """
-    stop = Event()
-    try:
-        result = await asyncio.to_thread(library.embed, stop=stop)
-    except EmbedError as error:
-        err.print(f"vectors are not made yet: {error}", markup=False)
-    else:
-        if result.ended:
-            err.print(f"vectors are not made yet: {result.ended}", markup=False)
-    finally:
-        stop.set()

@@ -24,10 +24,11 @@ from fonds.cli.output import (
     print_table,
     safe,
 )
-from fonds.cli.process import embed_until_stopped, extract_in_batches, run_until_stopped
+from fonds.cli.process import run_until_stopped
+from fonds.cli.queues import drain_queues
 from fonds.errors import UsageError
 from fonds.library import Library
-from fonds.operations import audited, dispatcher, drain_normalization
+from fonds.operations import audited, dispatcher
 from fonds.runs.active_run import drop_old_history, mark_dead_runs_failed
 from fonds.runs.audit import Audit
 from fonds.runs.commands import listing
@@ -246,16 +247,21 @@ def scheduler(
     async def serve(library: Library) -> None:
         names = source or library.settings.scheduled_sources
         included = scheduled(library.sources, names)
+
+        async def sources() -> list[Registered]:
+            await asyncio.to_thread(library.reload_websites)
+            return scheduled(library.sources, names)
+
         limited = f" for {', '.join(each.info.name for each in included)}" if names else ""
         err.print(f"scheduler started{limited}; stop it with Ctrl-C", markup=False)
         commands_task = asyncio.create_task(dispatcher(library).serve())
         try:
             await serve_schedule(
-                included,
+                sources,
                 lambda name: library.ingest(name, RunRequest(mode="incremental")),
                 lambda: _tidy(library),
                 asyncio.Event(),
-                follow_up=lambda: _follow_up(library),
+                follow_up=lambda: drain_queues(library),
             )
         finally:
             commands_task.cancel()
@@ -306,12 +312,6 @@ def commands(
         ],
         prose=["outcome"],
     )
-
-
-async def _follow_up(library: Library) -> None:
-    await drain_normalization(library)  # citations and vectors are made of texts
-    await extract_in_batches(library)
-    await embed_until_stopped(library)
 
 
 def audit(

@@ -1,4 +1,4 @@
-"""Records the hosts that a source contacted in the index `domains`."""
+"""Hosts that sources contacted, as records of the index `domains`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import structlog
 
 from fonds.context import Context
 from fonds.errors import FondsError
+from fonds.shards.compiler import Compiler
 from fonds.shards.inbox import put_many
 from fonds.shards.index import Index, open_index
 from fonds.shards.lookup import Lookup
@@ -36,16 +37,30 @@ def record_hosts(
     if contacted <= recorded:
         return recorded
     try:
-        blobs = context.blobs
-        if context.settings.indexes:
-            blobs = open_blobs(context.settings.indexes, seams=context.seams)
-        index = open_index(blobs, INDEX)
+        index = _open_index(context)
         records = _records(info, contacted - recorded, context)
         put_many(index, _due(index, records), concurrency=8)
     except FondsError as error:
         _log.warning("hosts_not_noted", source=info.name, error=str(error))
         return recorded
     return contacted
+
+
+def compile_hosts(context: Context) -> None:
+    """Move recorded hosts from the inbox into their shards; errors of the store are logged."""
+    try:
+        compiled = Compiler(_open_index(context), seams=context.seams).run()
+    except FondsError as error:
+        _log.warning("hosts_not_compiled", error=str(error))
+    else:
+        _log.info("hosts_compiled", records=compiled.records, shards=compiled.shards)
+
+
+def _open_index(context: Context) -> Index:
+    blobs = context.blobs
+    if context.settings.indexes:
+        blobs = open_blobs(context.settings.indexes, seams=context.seams)
+    return open_index(blobs, INDEX)
 
 
 def _records(info: SourceInfo, hosts: Iterable[str], context: Context) -> list[dict[str, Value]]:

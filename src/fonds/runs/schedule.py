@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 from zoneinfo import ZoneInfo
 
 import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from apscheduler.triggers.base import BaseTrigger
 from apscheduler.triggers.cron import CronTrigger
+from apscheduler.triggers.interval import IntervalTrigger
 from sqlalchemy.exc import SQLAlchemyError
 
 from fonds.errors import FondsError
@@ -58,45 +61,50 @@ def _day_names(numbered: re.Match[str]) -> str:
 MISFIRE_GRACE_SECONDS: Final = 300
 TIDY_HOUR: Final = 3
 FOLLOW_UP_MINUTE: Final = 50
-"""Of every hour; most sources start in its first half."""
+"""Of every hour: uploads and unscheduled runs leave queues too."""
+REVIEW_SECONDS: Final = 60
+"""Between looks for sources that are new, or have another schedule: crawled websites."""
 
 _log = structlog.get_logger("fonds.scheduler")
 
+Run = Callable[[str], Awaitable[RunReport]]
+FollowUp = Callable[[], Awaitable[object]]
+ListSources = Callable[[], Awaitable[Iterable[Registered]]]
+
+
+async def _nothing() -> None:
+    return
+
 
 async def serve_schedule(
-    sources: Iterable[Registered],
-    run: Callable[[str], Awaitable[RunReport]],
+    sources: ListSources,
+    run: Run,
     tidy: Callable[[], Awaitable[object]],
     stop: asyncio.Event,
     *,
-    follow_up: Callable[[], Awaitable[object]] | None = None,
+    follow_up: FollowUp = _nothing,
 ) -> None:
     """Tidy up, now and every day, and run due sources until `stop` is set.
 
-    A source runs once at a time. `follow_up` is called every hour.
+    A source runs once at a time. `follow_up` is called every hour, and after runs that loaded
+    anything; one call at a time.
     """
     await tidy()
     scheduler = AsyncIOScheduler(timezone=TIME_ZONE)
-    scheduler.add_job(tidy, CronTrigger(hour=TIDY_HOUR, timezone=TIME_ZONE), id="janitor")
-    if follow_up is not None:
-        scheduler.add_job(
-            follow_up,
-            CronTrigger(minute=FOLLOW_UP_MINUTE, timezone=TIME_ZONE),
-            id="follow-up",
-            max_instances=1,
-            misfire_grace_time=MISFIRE_GRACE_SECONDS,
-        )
-    for source in sources:
-        trigger = trigger_of(source.info)
-        if trigger is not None:
-            scheduler.add_job(
-                _run_quietly,
-                trigger,
-                args=[run, source.info.name],
-                id=source.info.name,
-                max_instances=1,
-                misfire_grace_time=MISFIRE_GRACE_SECONDS,
-            )
+    following_up = _OneAtATime(follow_up)
+    _add(scheduler, "janitor", tidy, CronTrigger(hour=TIDY_HOUR, timezone=TIME_ZONE))
+    hourly = CronTrigger(minute=FOLLOW_UP_MINUTE, timezone=TIME_ZONE)
+    _add(scheduler, "follow-up", following_up.call, hourly)
+
+    async def run_and_follow_up(source: str) -> None:
+        report = await _run_quietly(run, source)
+        if report is not None and report.counts.inserted + report.counts.updated:
+            # A job of its own, so that the source can be due again meanwhile.
+            scheduler.add_job(following_up.call, misfire_grace_time=None)
+
+    jobs = _SourceJobs(scheduler, sources, run_and_follow_up)
+    await jobs.review()
+    _add(scheduler, "sources", jobs.review, IntervalTrigger(seconds=REVIEW_SECONDS))
     scheduler.start()
     try:
         await stop.wait()
@@ -104,13 +112,85 @@ async def serve_schedule(
         scheduler.shutdown(wait=False)
 
 
-async def _run_quietly(run: Callable[[str], Awaitable[RunReport]], source: str) -> None:
+def _add(
+    scheduler: AsyncIOScheduler,
+    name: str,
+    work: Callable[..., Awaitable[object]],
+    trigger: BaseTrigger,
+    *args: object,
+) -> None:
+    scheduler.add_job(
+        work,
+        trigger,
+        args=args,
+        id=name,
+        max_instances=1,
+        misfire_grace_time=MISFIRE_GRACE_SECONDS,
+    )
+
+
+@dataclass(slots=True)
+class _OneAtATime:
+    """Calls a function once at a time; calls that wait for the same one to end are one."""
+
+    work: FollowUp
+    is_waiting: bool = False
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def call(self) -> None:
+        if self.is_waiting:
+            return
+        self.is_waiting = True
+        async with self.lock:
+            self.is_waiting = False
+            try:
+                await self.work()
+            except (FondsError, SQLAlchemyError, OSError) as error:
+                _log.error("follow-up failed", error=_reason(error))
+
+
+@dataclass(slots=True)
+class _SourceJobs:
+    """The jobs of a scheduler, one for each source that has a schedule."""
+
+    scheduler: AsyncIOScheduler
+    sources: ListSources
+    run: Callable[[str], Awaitable[None]]
+    schedules: dict[str, str] = field(default_factory=dict)
+    """By the names of the sources that have a job."""
+
+    async def review(self) -> None:
+        """Add jobs of new sources and of new schedules, and remove those that are gone."""
+        try:
+            infos = [source.info for source in await self.sources()]
+        except (FondsError, SQLAlchemyError, OSError) as error:
+            _log.warning("sources not listed", error=_reason(error))
+            return
+        current = {info.name: info for info in infos if info.schedule is not None}
+        for name, schedule in list(self.schedules.items()):
+            if name not in current or current[name].schedule != schedule:
+                self.scheduler.remove_job(name)
+                del self.schedules[name]
+        for name, info in current.items():
+            trigger = trigger_of(info)
+            if name not in self.schedules and trigger is not None:
+                _add(self.scheduler, name, self.run, trigger, name)
+                self.schedules[name] = info.schedule or ""
+
+
+async def _run_quietly(run: Run, source: str) -> RunReport | None:
     try:
-        log_failed_run(await run(source))
+        report = await run(source)
     except (FondsError, SQLAlchemyError, OSError) as error:
-        # The text of SQLAlchemy's errors continues with the statement and its parameters.
-        reason = str(getattr(error, "orig", None) or error).partition("\n")[0]
-        _log.error("run failed", source=source, error=reason)
+        _log.error("run failed", source=source, error=_reason(error))
+        return None
+    log_failed_run(report)
+    return report
+
+
+def _reason(error: Exception) -> str:
+    # The text of SQLAlchemy's errors continues with the statement and its parameters.
+    return str(getattr(error, "orig", None) or error).partition("\n")[0]
 
 
 def log_failed_run(report: RunReport) -> None:

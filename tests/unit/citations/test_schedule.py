@@ -10,6 +10,7 @@ from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from fonds.runs import schedule
 from fonds.runs.schedule import serve_schedule
 from fonds.runs.state import RunReport
+from fonds.sources.base import Registered
 
 
 def test_citations_are_looked_for_every_hour_at_ten_to(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -28,13 +29,16 @@ def test_citations_are_looked_for_every_hour_at_ten_to(monkeypatch: pytest.Monke
     async def tidy() -> None:
         return
 
+    async def sources() -> list[Registered]:
+        return []
+
     async def main() -> None:
         stop, cited = asyncio.Event(), asyncio.Event()
 
         async def cite() -> None:
             cited.set()
 
-        serving = asyncio.create_task(serve_schedule([], run, tidy, stop, follow_up=cite))
+        serving = asyncio.create_task(serve_schedule(sources, run, tidy, stop, follow_up=cite))
         await asyncio.sleep(0)
         job = started[0].get_job("follow-up")
         due = job.trigger.get_next_fire_time(None, datetime(2026, 3, 6, 22, 51, tzinfo=UTC))

@@ -14,7 +14,7 @@ import pytest
 from tests.support.upstreams.embedding_endpoint import FINE, Asked, EmbeddingEndpoint, Mood, failing
 from tests.unit.cli.conftest import Fonds
 
-from fonds.cli.process import embed_until_stopped
+from fonds.cli.queues import embed_until_stopped
 from fonds.library import Library, open_library
 from fonds.stores.leases import depth
 from fonds.stores.tables import ingestion_embedding_queue

@@ -12,11 +12,14 @@ from sqlalchemy import text
 from tests.support import servers
 from tests.unit.cli.conftest import Fonds, Publishers
 
-from fonds.cli.status import _follow_up
+from fonds.cli.queues import drain_queues
 from fonds.demo.bundle import FEEDS
 from fonds.demo.http import Response
 from fonds.library import Library, open_library
 from fonds.runs.schedule import scheduled
+from fonds.shards.inbox import waiting
+from fonds.shards.index import open_index
+from fonds.shards.verify import verify
 from fonds.sources.registry import SourceRegistry, builtin_sources
 
 REGISTER = "www.federalregister.gov"
@@ -294,8 +297,13 @@ def test_what_the_scheduler_does_every_hour_leaves_no_queue(fonds: Fonds, empty:
     queues = [f"ingestion_{name}_queue" for name in ("normalization", "citation", "embedding")]
     with open_library(empty) as library:
         assert all(_waiting(library, queue) for queue in queues)
-        asyncio.run(_follow_up(library))
+        index = open_index(library.blobs, "domains")
+        recorded = {key for key, _ in waiting(index)}
+        assert recorded
+        asyncio.run(drain_queues(library))
         assert not any(_waiting(library, queue) for queue in queues)
+        assert not list(waiting(index))
+        assert verify(index).records == len(recorded)
 
 
 def _waiting(library: Library, queue: str) -> int:

@@ -49,21 +49,32 @@ async def _tidy() -> None:
     return
 
 
-def report(source: str, status: RunStatus, error: str | None = None) -> RunReport:
+def report(
+    source: str, status: RunStatus, error: str | None = None, *, inserted: int = 0
+) -> RunReport:
     return RunReport(
         run_id=uuid4(),
         source=source,
         status=status,
-        counts=Counts(),
+        counts=Counts(inserted=inserted),
         seconds=0.0,
         error_summary=error,
     )
 
 
-def serve(sources: list[FakeSource], run: Run, during: Callable[[], Awaitable[None]]) -> None:
+def serve(
+    sources: list[FakeSource],
+    run: Run,
+    during: Callable[[], Awaitable[None]],
+    *,
+    follow_up: Callable[[], Awaitable[object]] = _tidy,
+) -> None:
+    async def listed() -> list[FakeSource]:
+        return sources
+
     async def main() -> None:
         stop = asyncio.Event()
-        serving = asyncio.create_task(serve_schedule(sources, run, _tidy, stop))
+        serving = asyncio.create_task(serve_schedule(listed, run, _tidy, stop, follow_up=follow_up))
         await asyncio.sleep(0)
         await during()
         stop.set()
@@ -81,7 +92,8 @@ def test_each_scheduled_source_has_one_job_that_never_overlaps(schedulers: list[
 
     async def look() -> None:
         jobs = {job.id: job for job in schedulers[0].get_jobs()}
-        assert jobs.pop("janitor")
+        for other in ("janitor", "follow-up", "sources"):
+            assert jobs.pop(other)
         assert set(jobs) == {"daily", "often"}
         for job in jobs.values():
             assert (job.max_instances, job.misfire_grace_time) == (1, MISFIRE_GRACE_SECONDS)
@@ -162,3 +174,73 @@ def test_scheduler_logs_one_line_for_a_failed_run_at_the_default_level(
     assert "error='RefusedError: 403'" in refused
     assert "source=unavailable" in unavailable
     assert "connection refused" in unavailable
+
+
+def test_a_run_that_loaded_something_is_followed_up_and_another_is_not(
+    schedulers: list[Any],
+) -> None:
+    followed: list[str] = []
+    is_followed, has_run = asyncio.Event(), asyncio.Event()
+
+    async def run(source: str) -> RunReport:
+        has_run.set()
+        return report(source, RunStatus.PARTIAL, inserted=int(source == "rich"))
+
+    async def follow_up() -> None:
+        followed.append("call")
+        is_followed.set()
+
+    async def make_due() -> None:
+        for name in ("poor", "rich"):
+            has_run.clear()
+            schedulers[0].modify_job(name, next_run_time=datetime.now(UTC))
+            await has_run.wait()
+        await is_followed.wait()
+
+    serve(
+        [named("poor", "* * * * *"), named("rich", "* * * * *")], run, make_due, follow_up=follow_up
+    )
+    assert followed == ["call"]
+
+
+def test_follow_ups_never_overlap_and_those_that_wait_are_one() -> None:
+    calls: list[str] = []
+    go_on = asyncio.Event()
+
+    async def work() -> None:
+        calls.append("begun")
+        await go_on.wait()
+        calls.append("ended")
+        raise OperationalError("SELECT 1", {}, Exception("connection refused"))
+
+    async def main() -> None:
+        following_up = scheduler._OneAtATime(work)
+        tasks = [asyncio.create_task(following_up.call()) for _ in range(4)]
+        await asyncio.sleep(0)
+        assert calls == ["begun"]
+        go_on.set()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(asyncio.wait_for(main(), 10))
+    assert calls == ["begun", "ended", "begun", "ended"]
+
+
+def test_sources_that_come_change_or_go_while_a_scheduler_runs_are_noticed(
+    schedulers: list[Any],
+) -> None:
+    sources = [named("kept", "1 * * * *"), named("gone", "2 * * * *"), named("moved", "3 * * * *")]
+
+    def triggers() -> dict[str, str]:
+        names = {"kept", "gone", "moved", "new"}
+        return {job.id: str(job.trigger) for job in schedulers[0].get_jobs() if job.id in names}
+
+    async def change() -> None:
+        before = triggers()
+        sources[1:] = [named("moved", "4 * * * *"), named("new", "5 * * * *")]
+        await schedulers[0].get_job("sources").func()
+        after = triggers()
+        assert set(after) == {"kept", "moved", "new"}
+        assert after["kept"] == before["kept"]
+        assert "minute='4'" in after["moved"]
+
+    serve(sources, never, change)
