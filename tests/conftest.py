@@ -129,9 +129,7 @@ def _skip_reason(report: pytest.TestReport) -> str:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop what was started, also after an interrupted run."""
-    if hasattr(config, "workerinput"):
-        servers.leave_running()
-    else:
+    if not hasattr(config, "workerinput"):
         servers.close_run()
 
 

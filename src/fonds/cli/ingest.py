@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 import typer
 
 from fonds.cli.output import (
+    EXIT_INCOMPLETE,
     AsJson,
     Since,
     SourceName,
     Until,
     day,
+    err,
     out,
     print_json,
     print_table,
     safe,
 )
-from fonds.cli.process import embed_until_stopped, extract_in_batches, run_until_stopped
+from fonds.cli.process import run_until_stopped
 from fonds.cli.progress import exit_code, print_reports, progress_display
+from fonds.cli.queues import drain_queues, print_waiting
 from fonds.cli.session import Session
 from fonds.errors import UsageError
 from fonds.library import Library
@@ -47,6 +50,8 @@ Record = Annotated[
 Replay = Annotated[
     Path | None, typer.Option(help="Replay the responses of this WARC file, offline.")
 ]
+BOOTSTRAPPED_CODES: Final = ("usc", "cfr")
+"""Federal law, which documents of most feeds cite."""
 MAX_LEFT_ASIDE: Final = 20
 """Files that are printed with their reasons."""
 
@@ -141,29 +146,45 @@ def bootstrap(
     *,
     since: Since = None,
     until: Until = None,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SOURCE", help="Leave this source out; repeatable."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fill the library from all feeds, in order of dependency.
+    """Fill the library from all feeds, the US Code and the CFR.
 
-    A code is ingested only if it is named.
+    Sources run in order of dependency. Then texts are read, citations extracted, vectors made; exit
+    3 if documents still wait for any of these. Codes of other jurisdictions are ingested only if
+    they are named.
 
     \b
     Examples: fonds bootstrap --since 2026-01-01
+              fonds bootstrap --without usc --without cfr
               fonds bootstrap bills --since 2025-01-03 --until 2026-02-28
     """
     request = RunRequest(mode="backfill", since=day(since), until=day(until))
 
     async def work(library: Library) -> list[RunReport]:
-        names = library.sources.dependency_graph(only or library.sources.feeds())
+        names = only or {*library.sources.feeds(), *BOOTSTRAPPED_CODES}
         with progress_display(quiet=as_json) as progress:
-            reports = await library.ingest_all(names, request, progress=progress)
-        await extract_in_batches(library)
-        await embed_until_stopped(library)
+            reports = await library.ingest_all(
+                names, request, without=without or (), progress=progress
+            )
+        await drain_queues(library)
         return reports
 
     with context.obj.library(create=True) as library:
         reports = run_until_stopped(work(library))
-    _report(reports, reports if as_json else None)
+        if as_json:
+            print_json(reports)
+        else:
+            print_reports(reports)
+        is_waiting = print_waiting(library)
+        others = sorted(set(library.sources.codes()) - {report.source for report in reports})
+    if others and not only:
+        err.print(f"codes left out: {', '.join(others)}; `fonds code ingest CODE` gets each")
+    raise typer.Exit(exit_code(reports) or (EXIT_INCOMPLETE if is_waiting else 0))
 
 
 def ingest(

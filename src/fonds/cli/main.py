@@ -29,7 +29,7 @@ _GROUPS: Final = {
         ("sources", "ingest", "List the sources that can be run."),
         ("run", "ingest", "Bring one source up to date."),
         ("backfill", "ingest", "Fill a range of one source, or all of it."),
-        ("bootstrap", "ingest", "Fill the library from all feeds, in order of dependency."),
+        ("bootstrap", "ingest", "Fill the library from all feeds, the US Code and the CFR."),
         ("ingest", "ingest", "Load files that you have, instead of fetching them."),
         ("code", "codes", "Codes: statutes and regulations, in editions."),
         ("crawl", "crawl", "Crawl websites and download their PDFs."),
@@ -104,6 +104,10 @@ MENU: Final = {
 """All commands by name, in the order of the help."""
 
 
+_OTHER_NAMES: Final = {"health": "doctor"}
+"""Names by which commands are found, but not listed."""
+
+
 class Menu(Mapping[str, Any]):
     """All commands by name; a command is imported when it is looked up."""
 
@@ -111,6 +115,7 @@ class Menu(Mapping[str, Any]):
         self._imported: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
+        name = _OTHER_NAMES.get(name, name)
         if name not in self._imported:
             self._imported |= commands_of(MENU[name].module)
         return self._imported[name]

@@ -33,6 +33,12 @@ def test_the_menu_says_of_a_command_what_its_own_help_begins_with(name: str) -> 
     assert not any((command.hidden, command.deprecated, command.rich_help_panel))
 
 
+def test_a_command_is_also_found_by_its_other_name() -> None:
+    menu = Menu()
+    assert menu["health"] is menu["doctor"]
+    assert "health" not in list(menu)
+
+
 def test_every_command_has_one_line_in_its_group_on_a_terminal_of_80_columns() -> None:
     run = subprocess.run(
         [sys.executable, "-m", "fonds", "--help"],

@@ -9,8 +9,10 @@ from tests.unit.cli.conftest import Fonds, Publishers
 
 from fonds.demo.http import Response
 from fonds.library import open_library
+from fonds.runs.queue_status import backlogs
 from fonds.sources import registry
 from fonds.sources.base import Key
+from fonds.sources.registry import SourceRegistry
 from fonds.testing import FakeSource
 
 REGISTER = "www.federalregister.gov"
@@ -89,6 +91,45 @@ def test_bootstrap_runs_sources_after_those_they_depend_on(fonds: Fonds, empty: 
     reports = fonds("bootstrap", "committees", "--json", "--home", str(empty)).json
     assert [report["source"] for report in reports] == ["legislators", "committees"]
     assert all(set(report) == REPORT for report in reports)
+
+
+def test_bootstrap_reads_texts_before_it_extracts_citations_and_makes_vectors(
+    fonds: Fonds, empty: Path
+) -> None:
+    outcome = fonds("bootstrap", "gao", "--home", str(empty))
+    assert (outcome.code, outcome.err) == (0, "")
+    with open_library(empty) as library:
+        texts = library.document("gao:GAO-26-107521")
+        assert texts["body_text"]
+        with library.database.read() as connection:
+            queues = backlogs(connection, library.seams.clock.now())
+            assert not [queue.queue for queue in queues if queue.waiting or queue.given_up]
+
+
+def test_bootstrap_is_partial_while_anything_waits(
+    fonds: Fonds, empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FONDS_EMBEDDER", "openai:unknown")
+    outcome = fonds("bootstrap", "taxonomy", "crs", "--home", str(empty))
+    assert outcome.code == 3
+    assert "crs: success" in outcome.out
+    assert "have no vectors yet: `fonds embed`" in outcome.err
+
+
+def test_bootstrap_includes_federal_law_and_names_the_other_codes(
+    fonds: Fonds, empty: Path
+) -> None:
+    feeds = [f"--without={name}" for name in SourceRegistry().feeds()]
+    outcome = fonds("bootstrap", *feeds, "--home", str(empty), "--json")
+    assert {report["source"] for report in outcome.json} == {"usc", "cfr"}
+    assert "codes left out: cgs, dc, de, jp; `fonds code ingest CODE` gets each" in outcome.err
+
+
+def test_bootstrap_leaves_out_what_others_depend_on_if_it_is_told_to(
+    fonds: Fonds, empty: Path
+) -> None:
+    arguments = ("committees", "--without", "legislators", "--home", str(empty), "--json")
+    assert [each["source"] for each in fonds("bootstrap", *arguments).json] == ["committees"]
 
 
 def test_bootstrap_of_one_source_is_a_list_too(fonds: Fonds, empty: Path) -> None:
