@@ -62,6 +62,7 @@ BENCHES: Final = (
     Bench(name="crawl", quick="--rounds 1"),
     Bench(name="normalize", quick="--files 20", needs_corpus=True),
     Bench(name="fidelity", quick="--files 20", needs_corpus=True),
+    Bench(name="tables", quick="--files 6", needs_corpus=True),
     Bench(name="chunk", quick="--size 500000"),
     Bench(name="citations", quick="--size 300000 --edges 100000 --repeats 3"),
     Bench(name="load", quick="--rounds 2"),
