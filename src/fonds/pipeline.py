@@ -72,6 +72,7 @@ async def _load_batch(active: ActiveRun[Source], batch: list[Fetched], loader: L
     queue = deque(batch)
     while (unfinished := await active.in_thread(loader.load, queue)) is not None:
         task, further_tasks = unfinished
+        active.run.count(discovered=len(further_tasks))
         async for fetched in fetch(active, as_stream(changed_tasks(active, further_tasks))):
             await _load_batch(active, fetched, loader)
         await active.in_thread(loader.finish_task, task)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from itertools import permutations
 from pathlib import Path
@@ -14,10 +15,11 @@ import pytest
 from sqlalchemy import text, update
 from sqlalchemy.exc import DatabaseError
 from tests.support.libraries.notes import NoteOffice, ingest, note_library, renewed, rows
-from tests.support.upstreams.misbehaving import MisbehavingServer, Response
+from tests.support.upstreams.misbehaving import MisbehavingServer, Request, Response
 
 from fonds.errors import SourceBusyError, StoreFullError
 from fonds.library import Library
+from fonds.model import Discovery, FetchTask, ParsedRecord, Raw, SourceState
 from fonds.runs.active_run import drop_old_history, mark_dead_runs_failed
 from fonds.runs.audit import AuditRange, audit_source
 from fonds.runs.locks import lock_source
@@ -25,6 +27,7 @@ from fonds.runs.state import MOVES, Run, RunRequest, RunStatus
 from fonds.runs.tasks import resolve
 from fonds.seams import Seams, SystemClock
 from fonds.selftest.state import rows_of
+from fonds.sources.base import Ask
 from fonds.stores.leases import claim_name
 from fonds.stores.tables import ingestion_runs
 from fonds.testing import FakeSource, ManualClock, note
@@ -151,6 +154,65 @@ def test_next_run_makes_a_failure_good(library: Library, office: NoteOffice) -> 
     assert report.status is RunStatus.SUCCESS
     assert report.counts.inserted == 1
     assert not _standing(library)
+
+
+def test_file_that_could_not_be_parsed_is_not_downloaded_again(
+    library: Library, office: NoteOffice
+) -> None:
+    office.break_note(5, b"{not json")
+    ingest(library)
+    office.server.requests.clear()
+    ingest(library)
+    assert [seen.status for seen in office.server.requests if "/5" in seen.target] == [304]
+
+
+def test_file_of_a_record_that_the_database_rejects_is_not_downloaded_again(
+    library: Library, office: NoteOffice
+) -> None:
+    office.notes[5] = {**note(5), "tags": [None]}
+    office.publish()
+    ingest(library)
+    office.server.requests.clear()
+    assert ingest(library).status is RunStatus.PARTIAL
+    assert [seen.status for seen in office.server.requests if "/5" in seen.target] == [304]
+
+
+def test_tasks_have_the_time_at_which_their_first_file_was_requested(
+    library: Library, office: NoteOffice, clock: ManualClock
+) -> None:
+    office.break_note(5, b"{not json")
+
+    def slow(_request: Request) -> Response:
+        clock.move(seconds=1)
+        return Response(json.dumps(office.notes[4]).encode(), content_type="application/json")
+
+    office.server.route("/notes/4.json", slow)
+    ingest(library)
+    times = {
+        row["task_key"]: (row["started_at"], row["finished_at"])
+        for row in rows(library, "SELECT * FROM ingestion_tasks")
+    }
+    assert times["fake:4"][0] < times["fake:4"][1]
+    assert all(started <= finished for started, finished in times.values())
+
+
+def test_tasks_that_a_file_names_are_counted_as_discovered(library: Library) -> None:
+    class Chain(FakeSource):
+        """Its list has the first note, and each note names the next one."""
+
+        async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
+            async for item in super().discover(state, ask):
+                self.tasks = getattr(self, "tasks", [])
+                if isinstance(item, FetchTask):
+                    self.tasks.append(item)
+            yield self.tasks[0]
+
+        def parse(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
+            yield from super().parse(raw)
+            yield from self.tasks[self.tasks.index(raw.task) + 1 :][:1]
+
+    counts = ingest(library, Chain()).counts
+    assert (counts.discovered, counts.fetched) == (12, 12)
 
 
 @pytest.mark.parametrize("fingerprints", [True, False])

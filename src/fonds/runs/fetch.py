@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from structlog.contextvars import bind_contextvars
@@ -18,7 +19,7 @@ from fonds.model import Archived, FetchTask, Listing, Part, Watermark
 from fonds.runs.active_run import ActiveRun
 from fonds.runs.concurrency import work_ahead
 from fonds.runs.discover import Discovered, pace_of
-from fonds.runs.tasks import Failure, LoadedInput, TaskState
+from fonds.runs.tasks import Failure, LoadedInput, Stage, TaskState
 from fonds.sources.base import Source
 
 AHEAD_OF_LOADING: Final = 8
@@ -34,12 +35,20 @@ class FetchedTask:
     validators: tuple[FileRecord, ...]
     previous: LoadedInput | None
     """The input that was loaded from this task before."""
+    started_at: datetime
+    """When its first file was requested."""
 
     @property
     def input_sha256(self) -> str:
         """The hash of everything that `parse` receives."""
         shas = {part.name: archived.sha256 for part, archived in self.parts}
         return ids.json_sha256([shas, dict(self.task.params)])
+
+    def failure(self, error: BaseException, stage: Stage) -> Failure:
+        """It could not be parsed or loaded; its files need not be fetched again."""
+        return Failure.of(
+            error, stage, self.task, started_at=self.started_at, validators=self.validators
+        )
 
 
 Fetched = FetchedTask | Watermark | Listing | Failure
@@ -68,6 +77,7 @@ async def fetch_task(active: ActiveRun[Source], state: TaskState) -> FetchedTask
     validators: list[FileRecord] = []
     stage = active.run.stages.fetch
     started = stage.begin()
+    started_at = active.context.seams.clock.now()
     # Both belong to the asyncio task, which fetches only this task.
     bind_contextvars(task=state.task.key)
     use_retry_log(stage)
@@ -88,12 +98,18 @@ async def fetch_task(active: ActiveRun[Source], state: TaskState) -> FetchedTask
     except StoreUnavailableError:
         raise  # no fault of this task
     except Exception as error:  # noqa: BLE001 — the failure is recorded, and the run continues
-        return Failure.of(error, "fetch", state.task)
+        return Failure.of(
+            error, "fetch", state.task, started_at=started_at, validators=tuple(validators)
+        )
     finally:
         stage.end(started)
     active.run.count(fetched=1)
     return FetchedTask(
-        task=state.task, parts=tuple(parts), validators=tuple(validators), previous=state.previous
+        task=state.task,
+        parts=tuple(parts),
+        validators=tuple(validators),
+        previous=state.previous,
+        started_at=started_at,
     )
 
 

@@ -228,6 +228,7 @@ def _recalled(
                 ),
                 validators=tuple(r for r in records if r.url not in state.files),
                 previous=previous,
+                started_at=active.context.seams.clock.now(),
             )
         )
     return fetched

@@ -56,7 +56,7 @@ def identity_of(record: ParsedRecord) -> Identity:
 class ParsedTask:
     """Records of one task; a long one spreads over several batches."""
 
-    task: FetchTask
+    fetched: FetchedTask
     records: list[ParsedRecord] = field(default_factory=list)
 
 
@@ -113,9 +113,9 @@ class BatchWriter:
                 self._write_or_divide(entries[:middle], validators)
                 self._write_or_divide(entries[middle:], [])
             elif entries and isinstance(entries[0], ParsedTask):
-                task = entries[0].task
-                self._failed.add(task.key)
-                self._write([Failure.of(error, "load", task)], validators)
+                fetched = entries[0].fetched
+                self._failed.add(fetched.task.key)
+                self._write([fetched.failure(error, "load")], validators)
             else:
                 raise
 
@@ -156,12 +156,13 @@ class BatchWriter:
         for entry in entries:
             if isinstance(entry, ParsedTask):
                 without = [record for record in entry.records if record.document is None]
-                self._merge(connection, without, entry.task.key)
+                task_key = entry.fetched.task.key
+                self._merge(connection, without, task_key)
                 for record in entry.records:
                     if record.document is not None:
                         # Of two tasks that yield one document, the later one owns it.
                         with_document.pop(record.document.id, None)
-                        with_document[record.document.id] = (record, entry.task.key)
+                        with_document[record.document.id] = (record, task_key)
         self._load_documents(connection, with_document, now)
 
     def _merge(
@@ -209,8 +210,10 @@ class BatchWriter:
         listed = [(key, loaded) for key, loaded in inputs if key not in self._withdrawn]
         remember_inputs(connection, self._source, listed)
         loaded = [end for end in finished if not end.is_unchanged]
-        keys = [end.fetched.task.key for end in loaded]
-        record_loaded(connection, self._active.run.id, self._source, keys, now)
+        started = {end.fetched.task.key: end.fetched.started_at for end in loaded}
+        record_loaded(
+            connection, self._active.run.id, self._source, list(started), now, started=started
+        )
         resolved = [key for key, _ in inputs if key in self._active.open_errors]
         resolve(connection, self._source, resolved, now)
         self._drop_unyielded(connection, [end for end in loaded if end.fetched.previous], now)
@@ -312,6 +315,7 @@ class BatchWriter:
     def _fail(self, connection: Connection, failures: Sequence[Failure], now: datetime) -> None:
         run = self._active.run
         self._counts.error += len(failures)
+        remember_files(connection, [file for failure in failures for file in failure.validators])
         for failure in failures:
             run.first_error = run.first_error or f"{failure.task_key}: {failure.error}"
             context = {"task": failure.task_key, "stage": failure.stage, "type": failure.error_type}
@@ -377,7 +381,7 @@ class Loader:
             if not self._active.run.request.accept_loss:
                 check_loss(key, before, before - len(yielded))
         except SuspiciousYieldError as error:
-            self._entries.append(Failure.of(error, "parse", fetched.task))
+            self._entries.append(fetched.failure(error, "parse"))
         else:
             self._entries.append(FinishedTask(fetched=fetched, yielded=yielded))
 
@@ -406,7 +410,7 @@ class Loader:
     def _parse(self, fetched: FetchedTask) -> list[FetchTask]:
         """Queue the records of a task, and return the further tasks that it names."""
         further_tasks: list[FetchTask] = []
-        queued = ParsedTask(task=fetched.task)
+        queued = ParsedTask(fetched=fetched)
         yielded = self._yielded[fetched.task.key] = set[Identity]()
         self._entries.append(queued)
         for item in self._parsed_items(fetched):
@@ -428,7 +432,7 @@ class Loader:
         except StoreUnavailableError:
             raise
         except Exception as error:  # noqa: BLE001 — hostile bytes may break a parser in any way
-            yield Failure.of(error, "parse", fetched.task)
+            yield fetched.failure(error, "parse")
 
     def _is_unchanged(self, fetched: FetchedTask) -> bool:
         """True if these exact bytes were loaded before, by the same versions."""
@@ -465,7 +469,7 @@ class Loader:
         if len(queued.records) < self._active.context.settings.batch_records:
             return queued
         self.flush()
-        rest = ParsedTask(task=queued.task)
+        rest = ParsedTask(fetched=queued.fetched)
         self._entries.append(rest)
         return rest
 
@@ -483,6 +487,5 @@ class Loader:
 
 
 def _duplicate_key(record: ParsedRecord, fetched: FetchedTask) -> Failure:
-    task = fetched.task
-    error = DuplicateKeyError(f"{task.key} has two records with the key {record.key}")
-    return Failure.of(error, "parse", task)
+    error = DuplicateKeyError(f"{fetched.task.key} has two records with the key {record.key}")
+    return fetched.failure(error, "parse")

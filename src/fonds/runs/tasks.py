@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final, Literal
 from uuid import UUID
 
@@ -22,6 +23,8 @@ from fonds.stores.tables import fetched_files, ingestion_inputs, ingestion_tasks
 MAX_ATTEMPTS: Final = 5
 """After so many runs a task is only tried again when its upstream lists it again."""
 
+_NOT_TIMED: Final[Mapping[str, datetime]] = MappingProxyType({})
+
 Stage = Literal["discover", "fetch", "parse", "load"]
 
 
@@ -34,9 +37,21 @@ class Failure:
     error: str
     error_type: str
     task: FetchTask | None = None
+    started_at: datetime | None = None
+    """When its first file was requested; None if none was."""
+    validators: tuple[FileRecord, ...] = ()
+    """Of files that were archived before it failed, so that the next run does not fetch them."""
 
     @classmethod
-    def of(cls, error: BaseException, stage: Stage, task: FetchTask | str) -> Failure:
+    def of(
+        cls,
+        error: BaseException,
+        stage: Stage,
+        task: FetchTask | str,
+        *,
+        started_at: datetime | None = None,
+        validators: tuple[FileRecord, ...] = (),
+    ) -> Failure:
         """From the exception of a task; of those of other packages the type is included."""
         is_own = isinstance(error, FondsError)
         # The text of SQLAlchemy's errors repeats the statement and its parameters.
@@ -47,6 +62,8 @@ class Failure:
             error=str(error) if is_own else f"{type(error).__name__}: {original}",
             error_type=type(error).__name__,
             task=None if isinstance(task, str) else task,
+            started_at=started_at,
+            validators=validators,
         )
 
 
@@ -81,10 +98,18 @@ def read_open_errors(database: Database, source: str) -> dict[str, OpenError]:
 
 
 def record_loaded(
-    connection: Connection, run_id: UUID, source: str, keys: Sequence[str], now: datetime
+    connection: Connection,
+    run_id: UUID,
+    source: str,
+    keys: Sequence[str],
+    now: datetime,
+    *,
+    started: Mapping[str, datetime] = _NOT_TIMED,
 ) -> None:
     """Record tasks as loaded, in the transaction that stores their rows."""
-    rows = [_row(run_id, source, key, "loaded", now) for key in keys]
+    rows = [
+        _row(run_id, source, key, "loaded", now=now, started_at=started.get(key)) for key in keys
+    ]
     upsert(connection, ingestion_tasks, rows, keys=["run_id", "task_key"])
 
 
@@ -100,7 +125,14 @@ def record_failures(
     """Record failures; older rows of the same tasks are resolved."""
     rows = [
         {
-            **_row(run_id, source, failure.task_key, "errored", now),
+            **_row(
+                run_id,
+                source,
+                failure.task_key,
+                "errored",
+                now=now,
+                started_at=failure.started_at,
+            ),
             "error": failure.error.replace("\0", "\ufffd"),
             "error_type": failure.error_type,
             "error_stage": failure.stage,
@@ -177,13 +209,15 @@ def _open(source: str) -> Any:
     return (table.source == source) & (table.stage == "errored") & table.resolved_at.is_(None)
 
 
-def _row(run_id: UUID, source: str, key: str, stage: str, now: datetime) -> dict[str, Any]:
+def _row(
+    run_id: UUID, source: str, key: str, stage: str, *, now: datetime, started_at: datetime | None
+) -> dict[str, Any]:
     return {
         "run_id": run_id,
         "source": source,
         "task_key": key,
         "stage": stage,
-        "started_at": now,
+        "started_at": started_at or now,
         "finished_at": now,
     }
 
