@@ -75,6 +75,7 @@ BENCHES: Final = (
     Bench(name="search", quick="--size 20000 --questions 30"),
     Bench(name="vectors", quick="--size 20000 --questions 50"),
     Bench(name="retrieval", quick="--questions 300", needs_corpus=True),
+    Bench(name="papers", quick="", needs_corpus=True),
     Bench(name="shards", quick="--rows 100000 --items 10000"),
     Bench(name="objects", quick="--objects 500"),
     Bench(name="api", quick="--rounds 5"),

@@ -129,7 +129,9 @@ def _skip_reason(report: pytest.TestReport) -> str:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Stop what was started, also after an interrupted run."""
-    if not hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput"):
+        servers.leave_running()
+    else:
         servers.close_run()
 
 

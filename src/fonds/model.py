@@ -166,6 +166,49 @@ class Artifact:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class UncertainText:
+    """A text that was recognized in a picture with little confidence."""
+
+    start: int
+    end: int
+    """Offsets in the Markdown, in characters."""
+    confidence: float
+    """From 0 to 1."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OcrPage:
+    """A page with text that was recognized in a picture."""
+
+    page: int
+    """Counted from one, whatever is printed on it."""
+    confidence: float
+    """The recognizer's mean over the letters it read, from 0 to 1."""
+    letters: int
+    """How many there are."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReadingReport:
+    """How much of a file was read, and how well, for the person who gave it."""
+
+    pages: int = 0
+    tables: int = 0
+    fields: int = 0
+    """Form fields that are filled in."""
+    ocr_pages: tuple[OcrPage, ...] = ()
+    pictures_not_read: tuple[int, ...] = ()
+    """The pages, counted from one, of pictures with text that was not read; each picture is one."""
+
+    @property
+    def mean_confidence(self) -> float | None:
+        """The mean over all letters that were recognized in pictures; None without any."""
+        letters = sum(page.letters for page in self.ocr_pages)
+        total = sum(page.confidence * page.letters for page in self.ocr_pages)
+        return total / letters if letters else None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class NormalizedBody:
     """GitHub-flavoured Markdown with its structure and warnings."""
 
@@ -177,6 +220,10 @@ class NormalizedBody:
     pages: tuple[PageMark, ...] = ()
     artifacts: tuple[Artifact, ...] = ()
     warnings: tuple[str, ...] = ()
+    uncertain: tuple[UncertainText, ...] = ()
+    """In the order of the text, without overlaps."""
+    report: ReadingReport | None = None
+    """Of a file whose parts may be unreadable, such as a PDF."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -255,6 +302,8 @@ class Chunk:
     """Labels at its start, if its section was too long for one passage: `(a)`, `(1)`."""
     lead_ins: tuple[str, ...] = ()
     """Introductions of the lists in which it starts, outermost first, shortened."""
+    uncertain: tuple[str, ...] = ()
+    """Texts that OCR read with little confidence, those with digits first, then short ones."""
 
 
 Discovery = FetchTask | Watermark | Listing

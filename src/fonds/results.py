@@ -25,6 +25,8 @@ class ChunkLocator(BaseModel):
     """Labels at the start of a passage of a split section: `(a)`, `(1)`. Omitted if empty."""
     lead_ins: list[str] = Field(default=[], exclude_if=operator.not_)
     """Introductions of its lists, outermost first, shortened. Omitted if empty."""
+    uncertain: list[str] = Field(default=[], exclude_if=operator.not_)
+    """Texts that OCR read with little confidence, amounts and names first. Omitted if empty."""
 
 
 class Citation(BaseModel):

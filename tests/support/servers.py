@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from email.utils import formatdate
 from pathlib import Path
@@ -68,7 +68,7 @@ WEED_PORTS: Final = (
     "s3.port.grpc",
 )
 
-# Keeps the processes this worker started from being collected while they still run.
+# The processes that this worker started.
 _STARTED: Final[list[subprocess.Popen[bytes]]] = []
 
 
@@ -125,6 +125,21 @@ def stop_servers(folder: Path) -> None:
         _stop(pid, born, how)
     for process in _STARTED:
         process.wait(PATIENCE)
+    for ports in folder.glob("*/ports.json"):
+        remove_sockets(json.loads(ports.read_text()))
+
+
+def leave_running() -> None:
+    """Let this worker end before the servers that it started; the end of the run stops them."""
+    for process in _STARTED:
+        process.returncode = 0  # else Python warns that it is still running
+
+
+def remove_sockets(ports: Iterable[int]) -> None:
+    """Remove what a SeaweedFS leaves in the folder for temporary files of the whole machine."""
+    for port in ports:
+        for socket_file in Path("/tmp").glob(f"seaweedfs-*-{port}.sock"):
+            socket_file.unlink(missing_ok=True)
 
 
 def _stop(pid: int, born: float, how: int) -> None:
@@ -373,6 +388,7 @@ def s3_command(home: Path) -> tuple[list[str], str]:
     }
     (home / "identities.json").write_text(json.dumps({"identities": [identity]}))
     ports = free_ports(len(WEED_PORTS))
+    (home / "ports.json").write_text(json.dumps(ports))
     command = [
         str(Path(sys.executable).with_name("weed")),
         "-logtostderr=true",

@@ -109,7 +109,7 @@ def object_store(folder: Path, variables: dict[str, str]) -> Iterator[ObjectStor
     options = [option.partition("=") for option in services()["objects"]["command"]]
     command = [f"{name}{sign}{replaced.get(name, value)}" for name, sign, value in options]
     command += [f"-{name}={port}" for name, port in ports.items() if name != "s3.port"]
-    environ = {**os.environ, **variables}
+    environ = {**os.environ, **variables, "TMPDIR": str(folder)}
     log = folder / "log"
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -125,6 +125,7 @@ def object_store(folder: Path, variables: dict[str, str]) -> Iterator[ObjectStor
     finally:
         process.kill()
         process.wait()
+        servers.remove_sockets(ports.values())
 
 
 def _is_healthy(endpoint: str) -> bool:

@@ -225,6 +225,9 @@ class _Packing:
         return [(start, end)] if whole else []
 
 
+_NAME_LENGTH: Final = 40
+_MAX_UNCERTAIN: Final = 20
+
 CHUNKER_NAME: Final = "headings"
 CHUNKER_VERSION: Final = "1.0.0"
 
@@ -271,9 +274,23 @@ class Chunker:
                         page=body.pages[page - 1].page if page else None,
                         enumeration=passage.enumeration,
                         lead_ins=passage.lead_ins,
+                        uncertain=_uncertain(body, passage.start, passage.end),
                     )
                 )
         return chunks
+
+
+def _uncertain(body: NormalizedBody, start: int, end: int) -> tuple[str, ...]:
+    """The uncertain texts within a passage, those first that a wrong letter changes most."""
+    first = bisect_right(body.uncertain, start, key=lambda text: text.end)
+    last = bisect_left(body.uncertain, end, key=lambda text: text.start)
+    texts = [
+        body.markdown[max(text.start, start) : min(text.end, end)]
+        for text in body.uncertain[first:last]
+    ]
+    # An amount or a date has digits, and a name has fewer letters than a sentence.
+    texts.sort(key=lambda text: (not any(map(str.isdecimal, text)), len(text) > _NAME_LENGTH))
+    return tuple(dict.fromkeys(texts))[:_MAX_UNCERTAIN]
 
 
 def whole_document_chunk(

@@ -14,7 +14,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, Row, Table, bindparam, delete, select, update
 
 from fonds import ids
-from fonds.model import Document, Heading, NormalizedBody, PageMark
+from fonds.model import Document, Heading, NormalizedBody, PageMark, UncertainText
 from fonds.stores.database import insert_ignoring, insert_many, upsert
 from fonds.stores.fulltext import FullText
 from fonds.stores.passages import Passages, add_passages, replace_passages
@@ -167,6 +167,10 @@ def stored_text(markdown: str, body_map: Mapping[str, Any]) -> NormalizedBody:
             for offset, label in body_map["sections"]
         ),
         pages=tuple(PageMark(offset=offset, page=page) for offset, page in body_map["pages"]),
+        uncertain=tuple(
+            UncertainText(start=start, end=end, confidence=confidence)
+            for start, end, confidence in body_map.get("uncertain", ())
+        ),
     )
 
 
@@ -247,6 +251,11 @@ def body_map(text: NormalizedBody) -> dict[str, Any]:
         "sections": [[h.offset, h.section] for h in text.headings if h.section is not None],
         "pages": [[mark.offset, mark.page] for mark in text.pages],
         **({"above": list(text.above)} if text.above else {}),
+        **(
+            {"uncertain": [[u.start, u.end, u.confidence] for u in text.uncertain]}
+            if text.uncertain
+            else {}
+        ),
     }
 
 

@@ -80,6 +80,8 @@ def chunk_meta(chunk: Chunk) -> dict[str, Any]:
         locator["enumeration"] = list(chunk.enumeration)
     if chunk.lead_ins:
         locator["lead_ins"] = list(chunk.lead_ins)
+    if chunk.uncertain:
+        locator["uncertain"] = list(chunk.uncertain)
     return {"start": chunk.start, "end": chunk.end, "tokens": chunk.tokens, "locator": locator}
 
 

@@ -103,6 +103,7 @@ class StoppableStore:
 
     def __init__(self, home: Path, chance: random.Random) -> None:
         home.mkdir()
+        self._home = home
         self._command, self._endpoint = servers.s3_command(home)
         self._log = home / "log"
         self._chance = chance
@@ -120,6 +121,7 @@ class StoppableStore:
         else:
             self._process.terminate()
         self._process.wait(PATIENCE)
+        servers.remove_sockets(json.loads((self._home / "ports.json").read_text()))
 
     def start(self) -> None:
         """Start it; it takes objects some seconds later."""

@@ -20,7 +20,7 @@ from fonds.errors import (
     ParseError,
     WrongContentError,
 )
-from fonds.model import NormalizedBody
+from fonds.model import NormalizedBody, OcrPage, ReadingReport
 from fonds.normalize.pdf import PdfNormalizer
 from fonds.normalize.registry import Normalizer
 
@@ -310,3 +310,22 @@ def share_kept(file: Path) -> float:
         ours = f"{ours[:at]}\n{artifact.content}\n{ours[at:]}"
     theirs, kept = (re.findall(r"[^\W_]+", text.lower()) for text in (joined, ours))
     return LCSseq.similarity(theirs, kept) / max(len(theirs), 1)
+
+
+def test_the_report_counts_pages_and_tables() -> None:
+    cells = [
+        Said(x, y, text)
+        for y, row in ((700, "Year Amount"), (684, "2024 1,200"), (668, "2025 1,300"))
+        for x, text in zip((72, 300), row.split(), strict=True)
+    ]
+    report = read(cells, [Said(72, 700, LINE)]).report
+    assert report == ReadingReport(pages=2, tables=1)
+    assert report.mean_confidence is None
+
+
+def test_the_mean_confidence_is_over_letters_not_pages() -> None:
+    pages = (
+        OcrPage(page=1, confidence=0.5, letters=100),
+        OcrPage(page=3, confidence=0.9, letters=300),
+    )
+    assert ReadingReport(ocr_pages=pages).mean_confidence == pytest.approx(0.8)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Final
 
 from fonds.errors import NoTextError
-from fonds.model import BaseNormalizer, NormalizedBody
+from fonds.model import BaseNormalizer, NormalizedBody, ReadingReport
 from fonds.normalize.markdown import MarkdownWriter, html_comment
 from fonds.normalize.pdf.blocks import Joiner, blocks_of, note_names
 from fonds.normalize.pdf.document import Pdf
@@ -60,7 +60,14 @@ class PdfNormalizer(BaseNormalizer):
         writer = _PdfWriter(Joiner(lines), labels, margin_texts, note_names(blocks))
         for block in blocks:
             writer.write(block)
-        return writer.finish(warnings)
+        return replace(writer.finish(warnings), report=_report(pages, blocks))
+
+
+def _report(pages: Sequence[PdfPage], blocks: Sequence[PdfBlock]) -> ReadingReport:
+    return ReadingReport(
+        pages=len(pages),
+        tables=sum(block.lines[0][1].table is not None for block in blocks),
+    )
 
 
 def _margin_texts(pages: Sequence[PdfPage], stripped: Sequence[Stripped]) -> list[str]:
