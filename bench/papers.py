@@ -17,7 +17,7 @@ import re
 import tarfile
 import tempfile
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -82,8 +82,6 @@ class Passage:
 
     document: str
     text: str
-    context: str = ""
-    """What stands beside its text in the indexes: headings, the header of its table."""
 
     def answers(self, question: Question) -> bool:
         """Whether it is of the right paper, and holds the answering words."""
@@ -134,11 +132,7 @@ def store(library: Library, papers: Sequence[tuple[str, NormalizedBody]]) -> lis
         writes = [_write(name) for name, _ in papers]
         write_documents(connection, library.database.fulltext, writes, NOW, derive=derive)
     return [
-        Passage(
-            document=each.title,
-            text=chunk.text,
-            context="\n".join([*chunk.heading_path, *chunk.lead_ins]),
-        )
+        Passage(document=each.title, text=chunk.text)
         for each in made.values()
         for chunk in each.chunks
     ]
@@ -239,13 +233,15 @@ def _found(questions: Sequence[Question], passages: Sequence[Passage]) -> dict[s
     }
 
 
-def _print_misses(questions: Sequence[Question], found: dict[str, list[bool]]) -> None:
+def _print_misses(questions: Sequence[Question], found: Mapping[str, Sequence[bool]]) -> None:
     for name, each in found.items():
-        missed = [q.question for q, hit in zip(questions, each, strict=True) if not hit]
-        print("\n".join([f"{name}:", *(f"  {question}" for question in missed)]))
+        print(f"{name}:")
+        for question, hit in zip(questions, each, strict=True):
+            if not hit:
+                print(f"  {question.question} ({question.document}, page {question.pages})")
 
 
-def figures(rates: dict[str, float]) -> Iterator[Figure]:
+def figures(rates: Mapping[str, float]) -> Iterator[Figure]:
     """The rates, beside what is promised."""
     yield reaching("bm25s: answer among the first 5 of all papers", rates["bm25s over all"], 0)
     yield reaching("bm25s: answer among the first 5 of its paper", rates["bm25s inside"], 0)

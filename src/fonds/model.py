@@ -301,7 +301,8 @@ class Chunk:
     enumeration: tuple[str, ...] = ()
     """Labels at its start, if its section was too long for one passage: `(a)`, `(1)`."""
     lead_ins: tuple[str, ...] = ()
-    """Introductions of the lists in which it starts, outermost first, shortened."""
+    """Introductions of the lists in which it starts, outermost first, shortened; if it starts in a
+    table, the caption and the header rows of that."""
     uncertain: tuple[str, ...] = ()
     """Texts that OCR read with little confidence, those with digits first, then short ones."""
 

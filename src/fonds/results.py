@@ -24,7 +24,8 @@ class ChunkLocator(BaseModel):
     enumeration: list[str] = Field(default=[], exclude_if=operator.not_)
     """Labels at the start of a passage of a split section: `(a)`, `(1)`. Omitted if empty."""
     lead_ins: list[str] = Field(default=[], exclude_if=operator.not_)
-    """Introductions of its lists, outermost first, shortened. Omitted if empty."""
+    """Introductions of its lists, outermost first, shortened; caption and header rows of the table
+    in which it starts. Omitted if empty."""
     uncertain: list[str] = Field(default=[], exclude_if=operator.not_)
     """Texts that OCR read with little confidence, amounts and names first. Omitted if empty."""
 

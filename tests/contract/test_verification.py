@@ -118,7 +118,7 @@ def test_untouched_document_and_each_passage_of_it_match(
     assert (whole.raw_path, len(whole.raw_sha256)) == (NOTE, 64)
     assert whole.normalizer is not None
     assert whole.normalizer.startswith("text_v1@")
-    assert whole.chunker == "headings@1.0.0:512/64"
+    assert whole.chunker == "headings@1.1.0:512/64"
     held = passages(library, "fake:2")
     assert len(held) > 2
     for row in held:

@@ -89,6 +89,12 @@ def _table_start(text: str, start: int, end: int) -> int:
     return max(start, text.rfind("\n", start, max(start, delimiter.start() - 1)) + 1)
 
 
+def is_table(text: str, start: int, end: int) -> bool:
+    """True if a block begins with a header row and the row of dashes below it."""
+    second = text.find("\n", start, end) + 1
+    return second > 0 and _DELIMITER_ROW.match(text, second, end) is not None
+
+
 def items(text: str, start: int, end: int) -> list[Span]:
     """List items and table rows, each with the lines that continue it."""
     if text.find("\n", start, end) < 0:

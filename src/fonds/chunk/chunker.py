@@ -20,6 +20,7 @@ from fonds.chunk.boundaries import (
 )
 from fonds.chunk.enumeration import read_enumeration
 from fonds.chunk.headings import HeadingOutline, Sections, Span, read_outline
+from fonds.chunk.tables import Tables
 from fonds.chunk.tokens import TokenCounter, count, count_words
 from fonds.errors import SettingsError
 from fonds.model import Chunk, NormalizedBody
@@ -48,7 +49,7 @@ class ChunkSpan(NamedTuple):
     enumeration: tuple[str, ...] = ()
     """The labels it starts under, if it is part of a long enumeration."""
     lead_ins: tuple[str, ...] = ()
-    """The text that introduces the lists it starts in."""
+    """The text that introduces the lists it starts in, caption and header of its table."""
 
 
 _Unit = tuple[int, int, Ladder, int]
@@ -90,6 +91,7 @@ class _Packing:
         self.counter = counter
         self.enumeration = read_enumeration(self.text, section)
         self.enumerated = bool(self.enumeration)
+        self.tables = Tables(self.text, section)
         self.units: list[_Unit] = []
         for block in section:
             start, end, rows = block
@@ -135,7 +137,7 @@ class _Packing:
             start, end, tokens = passage
             path = self.enumeration.path(start) if self.enumerated else ()
             lead_ins = self.enumeration.lead_ins(start) if self.enumerated else ()
-            yield ChunkSpan(start, end, tokens, path, lead_ins)
+            yield ChunkSpan(start, end, tokens, path, (*lead_ins, *self.tables.lead_ins(start)))
 
     def _cut_back(self, passage: _Cut, first_new: int, stop: int) -> tuple[_Cut, int]:
         """The passage up to the shallowest label in its second half, if that is shallower."""
@@ -229,7 +231,7 @@ _NAME_LENGTH: Final = 40
 _MAX_UNCERTAIN: Final = 20
 
 CHUNKER_NAME: Final = "headings"
-CHUNKER_VERSION: Final = "1.0.0"
+CHUNKER_VERSION: Final = "1.1.0"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

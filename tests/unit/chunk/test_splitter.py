@@ -23,7 +23,7 @@ def texts_of(markdown: str, max_tokens: int = 512, overlap_tokens: int = 0) -> l
 
 
 def test_recipe_has_a_name_and_a_version() -> None:
-    assert (CHUNKER_NAME, CHUNKER_VERSION) == ("headings", "1.0.0")
+    assert (CHUNKER_NAME, CHUNKER_VERSION) == ("headings", "1.1.0")
 
 
 def test_short_section_is_one_chunk_with_its_place() -> None:
