@@ -330,6 +330,17 @@ def test_record_the_database_refuses_fails_alone(library: Library, office: NoteO
     assert (failure["task_key"], failure["error_stage"]) == ("fake:6", "load")
 
 
+def test_record_with_a_value_of_another_type_fails_alone(
+    library: Library, office: NoteOffice
+) -> None:
+    office.notes[6] = {**note(6), "number": "six"}
+    office.publish()
+    assert ingest(library).counts.inserted == 11
+    (failure,) = _standing(library)
+    assert (failure["task_key"], failure["error_stage"]) == ("fake:6", "parse")
+    assert "fake_notes.number does not take the str 'six'" in failure["error"]
+
+
 def test_text_that_cannot_be_stored_fails_alone(library: Library, office: NoteOffice) -> None:
     office.change(6, title="half a pair: \ud800")
     report = ingest(library)

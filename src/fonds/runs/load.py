@@ -39,7 +39,14 @@ from fonds.runs.tasks import (
 from fonds.sources.base import Parser
 from fonds.stores.database import repeatable
 from fonds.stores.documents import mark_withdrawn, write_documents
-from fonds.stores.records import drop_unyielded, insert_records, key_of, merge_rows, update_records
+from fonds.stores.records import (
+    check_record,
+    drop_unyielded,
+    insert_records,
+    key_of,
+    merge_rows,
+    update_records,
+)
 from fonds.stores.sqlite import batched, select_in
 from fonds.stores.tables import documents, ingestion_inputs, metadata
 
@@ -428,7 +435,10 @@ class Loader:
 
     def _parsed_items(self, fetched: FetchedTask) -> Iterator[ParsedRecord | FetchTask | Failure]:
         try:
-            yield from self._active.source.parse(self._read(fetched))
+            for item in self._active.source.parse(self._read(fetched)):
+                if isinstance(item, ParsedRecord):
+                    check_record(item)
+                yield item
         except StoreUnavailableError:
             raise
         except Exception as error:  # noqa: BLE001 — hostile bytes may break a parser in any way

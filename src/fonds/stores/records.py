@@ -1,17 +1,102 @@
-"""Writes the rows of a source's own tables; rows that a record no longer has are deleted."""
+"""Checks and writes the rows of a source's own tables; rows that a record lost are deleted."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from datetime import datetime
+from functools import cache
+from typing import Any, Final, NamedTuple
+from uuid import UUID
 
-from sqlalchemy import Column, Connection, Table, and_, bindparam, delete, func, select, update
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    Float,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    func,
+    select,
+    update,
+)
 
+from fonds.errors import MalformedError
 from fonds.model import ParsedRecord
+from fonds.stores.columns import Identity, Timestamp
 from fonds.stores.database import insert_many
 from fonds.stores.sqlite import batched, select_in
 from fonds.stores.tables import document_aliases, metadata
+
+_PYTHON_TYPES: Final = (
+    (Boolean, bool),
+    (Integer, int),
+    (Float, (int, float)),
+    (String, str),
+    (LargeBinary, bytes),
+    (Timestamp, datetime),
+    (Identity, UUID),
+)
+"""Of columns; any value that is not listed is JSON."""
+
+
+class _ColumnRule(NamedTuple):
+    types: type | tuple[type, ...]
+    is_required: bool
+    limit: int | None
+    """The first integer that is too large for the column on PostgreSQL."""
+
+
+def check_record(record: ParsedRecord) -> None:
+    """MalformedError if a row, or one below it, does not fit its table.
+
+    SQLite would store a text in a column of integers, and drop a field that has no column.
+    """
+    table = metadata.tables[record.table]
+    rules, required = _rules(table)
+    for name, value in record.payload.items():
+        rule = rules.get(name)
+        if rule is None:
+            raise MalformedError(f"{record.table} has no column {name!r}")
+        if value is not None and not _fits(rule, value):
+            raise MalformedError(
+                f"{record.table}.{name} does not take the {type(value).__name__} {value!r:.60}"
+            )
+    for name in required:
+        if record.payload.get(name) is None:
+            raise MalformedError(f"{record.table}.{name} has no value")
+    for child in record.children:
+        check_record(child)
+
+
+def _fits(rule: _ColumnRule, value: Any) -> bool:
+    if not isinstance(value, rule.types):
+        return False
+    if rule.limit is None:
+        return True
+    return not isinstance(value, bool) and -rule.limit <= value < rule.limit
+
+
+@cache
+def _rules(table: Table) -> tuple[Mapping[str, _ColumnRule], tuple[str, ...]]:
+    """The rule of each column, and the columns that need a value."""
+    rules = {column.name: _rule(column) for column in table.c if "resolves" not in column.info}
+    return rules, tuple(name for name, rule in rules.items() if rule.is_required)
+
+
+def _rule(column: Column[Any]) -> _ColumnRule:
+    types = next((types for kind, types in _PYTHON_TYPES if isinstance(column.type, kind)), object)
+    limit = None
+    if isinstance(column.type, Integer):
+        limit = 1 << (63 if isinstance(column.type, BigInteger) else 31)
+    has_value = column.nullable or column.server_default is not None or column.name == "task_key"
+    return _ColumnRule(types, not has_value, limit)
 
 
 def insert_records(
