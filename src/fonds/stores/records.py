@@ -78,7 +78,7 @@ def check_record(record: ParsedRecord) -> None:
 def _fits(rule: _ColumnRule, value: Any) -> bool:
     if not isinstance(value, rule.types):
         return False
-    if rule.limit is None:
+    if rule.limit is None or not isinstance(value, int):
         return True
     return not isinstance(value, bool) and -rule.limit <= value < rule.limit
 
