@@ -150,10 +150,13 @@ class Heading:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PageMark:
-    """The offset at which a page of the print edition starts."""
+    """The offset at which a page starts."""
 
     offset: int
-    page: str
+    page: str | None
+    """As printed, or as the file labels it; None where a PDF does neither."""
+    pdf_page: int | None = None
+    """Its number in the PDF, from 1."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -298,6 +301,9 @@ class Chunk:
     heading_path: tuple[str, ...] = ()
     section: str | None = None
     page: str | None = None
+    """As printed, or as the file labels it."""
+    pdf_page: int | None = None
+    """The number of that page in the PDF, from 1."""
     enumeration: tuple[str, ...] = ()
     """Labels at its start, if its section was too long for one passage: `(a)`, `(1)`."""
     lead_ins: tuple[str, ...] = ()

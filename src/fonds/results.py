@@ -11,6 +11,17 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 
+def page_reference(page: str | None, pdf_page: int | None) -> str:
+    """A page as a citation names it; the number in the PDF only where the printed one differs."""
+    if page is None:
+        return f"PDF page {pdf_page}" if pdf_page else ""
+    return (
+        f"p. {page}"
+        if pdf_page is None or page == str(pdf_page)
+        else f"p. {page} (PDF page {pdf_page})"
+    )
+
+
 class ChunkLocator(BaseModel):
     """The location of a passage in its document."""
 
@@ -21,6 +32,9 @@ class ChunkLocator(BaseModel):
     heading_path: list[str] = []
     section: str | None = None
     page: str | None = None
+    """As printed on the page, or as the file labels it."""
+    pdf_page: int | None = Field(default=None, exclude_if=operator.not_)
+    """The number of that page in the PDF, from 1. Omitted for other formats."""
     enumeration: list[str] = Field(default=[], exclude_if=operator.not_)
     """Labels at the start of a passage of a split section: `(a)`, `(1)`. Omitted if empty."""
     lead_ins: list[str] = Field(default=[], exclude_if=operator.not_)
@@ -28,6 +42,11 @@ class ChunkLocator(BaseModel):
     in which it starts. Omitted if empty."""
     uncertain: list[str] = Field(default=[], exclude_if=operator.not_)
     """Texts that OCR read with little confidence, amounts and names first. Omitted if empty."""
+
+    @property
+    def page_reference(self) -> str:
+        """The page as a citation names it: `p. 12 (PDF page 14)`."""
+        return page_reference(self.page, self.pdf_page)
 
 
 class Citation(BaseModel):

@@ -23,7 +23,7 @@ from fonds.chunk.headings import HeadingOutline, Sections, Span, read_outline
 from fonds.chunk.tables import Tables
 from fonds.chunk.tokens import TokenCounter, count, count_words
 from fonds.errors import SettingsError
-from fonds.model import Chunk, NormalizedBody
+from fonds.model import Chunk, NormalizedBody, PageMark
 
 SMALLEST_CAP: Final = 16
 """Holds any four characters, as none has more than four tokens."""
@@ -260,10 +260,12 @@ class Chunker:
         packer = Packer(body.markdown, outline, self.max_tokens, self.overlap_tokens)
         labels = {heading.offset: heading.section for heading in body.headings}
         page_starts = [mark.offset for mark in body.pages]
+        no_page = PageMark(offset=0, page=None)
         chunks: list[Chunk] = []
         for section in Sections(body.markdown, outline, labels):
             for passage in packer.passages(section.start, section.end):
-                page = bisect_right(page_starts, passage.start)
+                before = bisect_right(page_starts, passage.start)
+                mark = body.pages[before - 1] if before else no_page
                 chunks.append(
                     Chunk(
                         ordinal=len(chunks),
@@ -273,7 +275,8 @@ class Chunker:
                         tokens=passage.tokens,
                         heading_path=(*body.above, *section.heading_path),
                         section=section.label,
-                        page=body.pages[page - 1].page if page else None,
+                        page=mark.page,
+                        pdf_page=mark.pdf_page,
                         enumeration=passage.enumeration,
                         lead_ins=passage.lead_ins,
                         uncertain=_uncertain(body, passage.start, passage.end),

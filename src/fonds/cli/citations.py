@@ -29,6 +29,7 @@ from fonds.cli.output import (
 from fonds.cli.session import find_owner
 from fonds.errors import UsageError
 from fonds.library import Library
+from fonds.results import page_reference
 from fonds.runs.citations import Extracted, Watch
 from fonds.search.filters import require_source
 from fonds.stores import leases
@@ -256,7 +257,7 @@ def _one_line(raw: str) -> str:
 def _location(locator: dict[str, Any]) -> str:
     """The nearest heading and the page; the JSON output has the whole path."""
     heading = "".join(locator.get("heading_path", ())[-1:])
-    page = f"p. {locator['page']}" if locator.get("page") else ""
+    page = page_reference(locator.get("page"), locator.get("pdf_page"))
     return ", ".join(part for part in (heading, page) if part)
 
 

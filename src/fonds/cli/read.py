@@ -202,7 +202,7 @@ def print_results(results: list[RetrievalResult], query: str, *, after: int = 0)
         if citation.locator:
             headings = citation.locator.heading_path
             path = " › ".join(headings[1:] if headings[:1] == [citation.title] else headings)
-            page = f"p. {citation.locator.page}" if citation.locator.page else ""
+            page = citation.locator.page_reference
             if location := ", ".join(part for part in (path, page) if part):
                 out.print(f"   {safe(location)}", style="dim")
         out.print(Text("   ").append_text(_highlight(harmless(result.snippet), terms)))

@@ -312,7 +312,7 @@ def _location(locator: ChunkLocator | None) -> str:
         return ""
     labels = "".join(locator.enumeration)
     heading = "".join(locator.heading_path[-1:])
-    page = f"p. {locator.page}" if locator.page else ""
+    page = locator.page_reference
     location = ", ".join(part for part in (heading, labels, page) if part)
     return f"  {location}" if location else ""
 

@@ -162,7 +162,7 @@ def _cite(citation_string: str, url: str) -> str:
 def _location(locator: ChunkLocator | None) -> str:
     if locator is None:
         return ""
-    page = [f"page {locator.page}"] if locator.page else []
+    page = [locator.page_reference] if locator.page_reference else []
     return _one_line(" › ".join([*locator.heading_path, *locator.enumeration, *page]))
 
 

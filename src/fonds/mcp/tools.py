@@ -151,7 +151,9 @@ class Tools:
         """Read one passage in full by its name in a search result, optionally with neighbours.
 
         Quote this text, and cite it with `citation_string`, `url` and the locator (section,
-        headings, page). `retrieved_at` and `raw_sha256` identify the publisher's file.
+        headings, page). `page` is printed on the page, `pdf_page` counts the pages of a PDF from 1;
+        where they differ, write "p. 12 (PDF page 14)". `retrieved_at` and `raw_sha256` identify the
+        publisher's file.
         """
         return passages_around(self._library, passage, around, self._current_owner())
 

@@ -99,7 +99,7 @@ class MarkdownWriter:
         self._headings: list[Heading] = []
         self._pages: list[PageMark] = []
         self._artifacts: list[Artifact] = []
-        self._pending_pages: list[str] = []
+        self._pending_pages: list[tuple[str | None, int | None]] = []
         self._prefix = ""
         self._first_prefix: str | None = None
         self._last_prefix = ""
@@ -118,7 +118,7 @@ class MarkdownWriter:
         self.end()
         if self._parts:
             self._put("\n")
-        self._pages.extend(PageMark(offset=self._length, page=page) for page in self._pending_pages)
+        self._mark_pages()
         return NormalizedBody(
             markdown="".join(self._parts),
             headings=tuple(self._headings),
@@ -248,9 +248,9 @@ class MarkdownWriter:
         """Take back a space that only the publisher's indentation suggested."""
         self._pending_space = self._at_seam = False
 
-    def page(self, page: str) -> None:
+    def page(self, page: str | None, pdf_page: int | None = None) -> None:
         """Mark the next text as the beginning of a page."""
-        self._pending_pages.append(page)
+        self._pending_pages.append((page, pdf_page))
 
     def artifact(self, kind: str, content: str) -> None:
         """Store as an artifact what the next text only names."""
@@ -320,8 +320,8 @@ class MarkdownWriter:
             self._put("#" * self._level + " ")
 
     def _mark_pages(self) -> None:
-        for page in self._pending_pages:
-            self._pages.append(PageMark(offset=self._length, page=page))
+        for page, pdf_page in self._pending_pages:
+            self._pages.append(PageMark(offset=self._length, page=page, pdf_page=pdf_page))
         self._pending_pages.clear()
 
     def _lost_space(self, first: str) -> bool:

@@ -179,7 +179,7 @@ def _address_in_pack(blobs: Blobs, key: str, section: str) -> str | None:
 def with_metadata(text: NormalizedBody, body_map: Mapping[str, Any]) -> NormalizedBody:
     """The text with what comes from metadata: the headings above it, and its first page."""
     text = replace(text, above=tuple(body_map.get("above", ())))
-    first = next((page for offset, page in body_map["pages"] if offset == 0), None)
+    first = next((page for offset, page, *_ in body_map["pages"] if offset == 0), None)
     if first is None or any(mark.offset == 0 for mark in text.pages):
         return text
     return replace(text, pages=(PageMark(offset=0, page=first), *text.pages))

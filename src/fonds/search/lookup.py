@@ -140,10 +140,10 @@ def locate(text: str, body_map: Mapping[str, Any], pinpoint: str) -> PassageSpan
 
 
 def page_span(text: str, body_map: Mapping[str, Any], page: str) -> PassageSpan | None:
-    """The text of a page of the print edition; `140 STAT. 13` is page 13."""
+    """The text of a page as printed or labelled; `140 STAT. 13` is page 13."""
     marks = body_map.get("pages", ())
-    for index, (offset, label) in enumerate(marks):
-        number = _LAST_NUMBER.search(label)
+    for index, (offset, label, *_) in enumerate(marks):
+        number = _LAST_NUMBER.search(label or "")
         if number is not None and number[1] == page:
             end = marks[index + 1][0] if index + 1 < len(marks) else len(text)
             return PassageSpan(offset, end, page)

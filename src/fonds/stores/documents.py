@@ -166,12 +166,16 @@ def stored_text(markdown: str, body_map: Mapping[str, Any]) -> NormalizedBody:
             Heading(level=1, text="", offset=offset, section=label)
             for offset, label in body_map["sections"]
         ),
-        pages=tuple(PageMark(offset=offset, page=page) for offset, page in body_map["pages"]),
+        pages=tuple(_page_mark(*mark) for mark in body_map["pages"]),
         uncertain=tuple(
             UncertainText(start=start, end=end, confidence=confidence)
             for start, end, confidence in body_map.get("uncertain", ())
         ),
     )
+
+
+def _page_mark(offset: int, page: str | None, pdf_page: int | None = None) -> PageMark:
+    return PageMark(offset=offset, page=page, pdf_page=pdf_page)
 
 
 def _update_rows(connection: Connection, changed: Sequence[DocumentWrite], now: datetime) -> None:
@@ -249,7 +253,7 @@ def body_map(text: NormalizedBody) -> dict[str, Any]:
     """The data that a chunker needs besides the Markdown: section labels and pages by offset."""
     return {
         "sections": [[h.offset, h.section] for h in text.headings if h.section is not None],
-        "pages": [[mark.offset, mark.page] for mark in text.pages],
+        "pages": [_stored_mark(mark) for mark in text.pages],
         **({"above": list(text.above)} if text.above else {}),
         **(
             {"uncertain": [[u.start, u.end, u.confidence] for u in text.uncertain]}
@@ -257,6 +261,11 @@ def body_map(text: NormalizedBody) -> dict[str, Any]:
             else {}
         ),
     }
+
+
+def _stored_mark(mark: PageMark) -> list[Any]:
+    number = [] if mark.pdf_page is None else [mark.pdf_page]
+    return [mark.offset, mark.page, *number]
 
 
 def _write_versions(

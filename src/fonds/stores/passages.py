@@ -76,6 +76,8 @@ def chunk_meta(chunk: Chunk) -> dict[str, Any]:
         locator["section"] = chunk.section
     if chunk.page is not None:
         locator["page"] = chunk.page
+    if chunk.pdf_page is not None:
+        locator["pdf_page"] = chunk.pdf_page
     if chunk.enumeration:
         locator["enumeration"] = list(chunk.enumeration)
     if chunk.lead_ins:

@@ -97,7 +97,7 @@ def check_parsed(data: bytes, sha256: str, body_map: Mapping[str, Any]) -> str:
     if not _WORD.search(markdown):
         raise GateError("the file has no text in it: no word was found")
     for part in ("sections", "pages"):
-        offsets = [offset for offset, _ in body_map[part]]
+        offsets = [offset for offset, *_ in body_map[part]]
         if offsets != sorted(offsets) or any(not 0 <= at <= len(markdown) for at in offsets):
             raise GateError(f"the offsets of the {part} are not in order or not within the text")
     return markdown

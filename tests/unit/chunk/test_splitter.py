@@ -9,6 +9,7 @@ from fonds.chunk.chunker import CHUNKER_NAME, CHUNKER_VERSION, Chunker, whole_do
 from fonds.chunk.tokens import count
 from fonds.errors import SettingsError
 from fonds.model import Chunk, Heading, NormalizedBody, PageMark
+from fonds.stores.passages import chunk_meta
 
 SENTENCES = [f"Sentence number {number} says that the agency agrees." for number in range(60)]
 
@@ -84,6 +85,13 @@ def test_page_is_the_one_in_force_where_the_chunk_begins() -> None:
 def test_page_mark_at_the_first_character_counts() -> None:
     body = NormalizedBody(markdown="a", pages=(PageMark(offset=0, page="7"),))
     assert [chunk.page for chunk in Chunker().chunk(body)] == ["7"]
+
+
+def test_the_number_in_the_pdf_stands_beside_the_printed_one() -> None:
+    body = NormalizedBody(markdown="a", pages=(PageMark(offset=0, page="7", pdf_page=9),))
+    (chunk,) = Chunker().chunk(body)
+    assert (chunk.page, chunk.pdf_page) == ("7", 9)
+    assert chunk_meta(chunk)["locator"] == {"heading_path": [], "page": "7", "pdf_page": 9}
 
 
 def test_long_section_is_cut_between_paragraphs() -> None:

@@ -22,6 +22,7 @@ from fonds.errors import (
 )
 from fonds.model import NormalizedBody, OcrPage, ReadingReport
 from fonds.normalize.pdf import PdfNormalizer
+from fonds.normalize.pdf.running_heads import page_labels
 from fonds.normalize.registry import Normalizer
 
 PLAIN = PdfNormalizer(recognizer=None)
@@ -33,7 +34,7 @@ def read(*pages: Iterable[Said | str], **how: Any) -> NormalizedBody:
 
 def test_it_is_a_normalizer() -> None:
     assert isinstance(PLAIN, Normalizer)
-    assert (PLAIN.label, PLAIN.accepts_format) == ("pdf_v1@2.0.0", "pdf")
+    assert (PLAIN.label, PLAIN.accepts_format) == ("pdf_v1@3.0.0", "pdf")
 
 
 def test_lines_of_a_paragraph_become_one_and_a_gap_begins_another() -> None:
@@ -119,6 +120,32 @@ def test_page_labels_of_the_file_name_pages_that_print_no_number() -> None:
     labels = "/PageLabels << /Nums [0 << /S /r >> 2 << /S /D >>] >>"
     body = read(*([Said(72, 600, f"{LINE} {name}.")] for name in "abc"), extra=labels)
     assert [page.page for page in body.pages] == ["i", "ii", "1"]
+    assert [page.pdf_page for page in body.pages] == [1, 2, 3]
+
+
+def test_a_page_that_prints_no_number_is_counted_with_its_neighbours_only() -> None:
+    cover = [Said(72, 600, f"{LINE} of the cover.")]
+    pages = [heads_and_feet(number) for number in range(1, 9)]
+    pages[3] = [Said(72, 600, f"{LINE} of a whole page.")]
+    body = read(cover, *pages)
+    assert [mark.page for mark in body.pages] == [None, *map(str, range(1, 9))]
+    assert [mark.pdf_page for mark in body.pages] == list(range(1, 10))
+
+
+@pytest.mark.parametrize(
+    ("printed", "declared", "names"),
+    [
+        ([None, None], [None, None], ["1", "2"]),
+        ([None, "1", "2"], ["1", "2", "3"], [None, "1", "2"]),
+        (["1", None, None, "4"], [None] * 4, ["1", "2", "3", "4"]),
+        (["1", None, "7"], [None] * 3, ["1", None, "7"]),
+        (["x", None, "1"], [None, "xi", "1"], ["x", "xi", "1"]),
+    ],
+)
+def test_names_of_pages(
+    printed: list[str | None], declared: list[str | None], names: list[str | None]
+) -> None:
+    assert page_labels(printed, declared) == names
 
 
 def test_headings_are_told_by_size() -> None:

@@ -36,7 +36,7 @@ MAP = {
         [TEXT.index("# SEC. 2"), "SEC. 2"],
         [TEXT.index("# SEC. 12"), "SEC. 12"],
     ],
-    "pages": [[0, "140 STAT. 12"], [TEXT.index("(2) report"), "140 STAT. 13"]],
+    "pages": [[0, None, 1], [0, "140 STAT. 12", 2], [TEXT.index("(2) report"), "140 STAT. 13"]],
 }
 
 

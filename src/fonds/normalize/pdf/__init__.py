@@ -22,7 +22,7 @@ from fonds.normalize.pdf.ocr import (
     language_of,
 )
 from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, Grid, PdfBlock, PdfPage, guarded
-from fonds.normalize.pdf.running_heads import Stripped, without_running_heads
+from fonds.normalize.pdf.running_heads import Stripped, page_labels, without_running_heads
 from fonds.normalize.pdf.table import with_tables
 
 _NOTE: Final = re.compile(f"{NOTE_OPEN}(.+?){NOTE_CLOSE}")
@@ -38,7 +38,7 @@ class PdfNormalizer(BaseNormalizer):
     """The normalizer `pdf_v1`."""
 
     name = "pdf_v1"
-    version = "2.0.0"
+    version = "3.0.0"
     accepts_format = "pdf"
     recognizer: Recognizer | None = field(default_factory=installed_recognizer)
     """Reads pages without text; None leaves them out, with a warning each."""
@@ -51,10 +51,7 @@ class PdfNormalizer(BaseNormalizer):
             [lines_of(page) for page in pages], [page.height for page in pages]
         )
         lines = [with_tables(page.lines) for page in stripped]
-        labels = [
-            bare.number or page.label or str(page.number)
-            for bare, page in zip(stripped, pages, strict=True)
-        ]
+        labels = page_labels([page.number for page in stripped], [page.label for page in pages])
         blocks = blocks_of(lines)
         margin_texts = _margin_texts(pages, stripped)
         writer = _PdfWriter(Joiner(lines), labels, margin_texts, note_names(blocks))
@@ -138,7 +135,7 @@ class _PdfWriter:
     def __init__(
         self,
         joiner: Joiner,
-        labels: Sequence[str],
+        labels: Sequence[str | None],
         margin_texts: Sequence[str],
         notes: Mapping[tuple[int, str], str],
     ) -> None:
@@ -213,7 +210,7 @@ class _PdfWriter:
     def _start_page_before_block(self, page: int) -> None:
         while self._page < page:
             self._page += 1
-            self._writer.page(self._labels[self._page])
+            self._writer.page(self._labels[self._page], self._page + 1)
             self._comment_block(self._margin_texts[self._page])
 
     def _comment_block(self, text: str) -> None:
@@ -225,7 +222,7 @@ class _PdfWriter:
     def _start_page(self, page: int) -> None:
         while self._page < page:
             self._page += 1
-            self._writer.page(self._labels[self._page])
+            self._writer.page(self._labels[self._page], self._page + 1)
             if text := self._margin_texts[self._page]:
                 self._writer.markup(html_comment(text))
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from fonds.normalize.pdf.page import PdfLine
@@ -180,3 +181,23 @@ def _shifts(
         return frozenset({1} & shifts.keys())
     enough = max(2, min(3, len(margins) // 3))
     return frozenset(shift for shift, count in shifts.items() if count >= enough)
+
+
+def page_labels(printed: Sequence[str | None], declared: Sequence[str | None]) -> list[str | None]:
+    """The name of each page: the number it prints, else the label the file gives it.
+
+    Pages without either that are between numbered ones are counted with them. Where a file names
+    none of its pages, they are numbered from 1.
+    """
+    counted = [str(number) for number in range(1, len(printed) + 1)]
+    # Many writers label every page with its number in the file, whatever is printed on it.
+    labels = [None] * len(counted) if list(declared) == counted else declared
+    names = [number or label or None for number, label in zip(printed, labels, strict=True)]
+    if not any(names):
+        return list(counted)
+    positions = [at for at, name in enumerate(names) if name]
+    for start, end in pairwise(positions):
+        first, last = names[start] or "", names[end] or ""
+        if first.isdecimal() and last.isdecimal() and int(last) - int(first) == end - start:
+            names[start:end] = [str(int(first) + step) for step in range(end - start)]
+    return names
