@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from threading import Thread
@@ -11,9 +11,11 @@ from typing import Any
 
 import pytest
 from sqlalchemy import event, func, select, update
+from tests.support.engines import InlineEngine
 from tests.support.libraries.uploads import (
     TEXT,
     announce,
+    inline_resources,
     make_user,
     now_of,
     send,
@@ -26,7 +28,8 @@ from tests.support.polling import wait_until
 from fonds import ids
 from fonds.embed.generations import ensure_generation, switch
 from fonds.embed.registry import open_embedder
-from fonds.errors import UnknownDocumentError, UploadRefusedError, UsageError
+from fonds.engine.base import ItemResult
+from fonds.errors import ItemTimeoutError, UnknownDocumentError, UploadRefusedError, UsageError
 from fonds.library import Library
 from fonds.seams import Seams
 from fonds.stores.tables import (
@@ -53,7 +56,7 @@ from fonds.uploads.intake import (
 )
 from fonds.uploads.jobs import Job, claim, events_of, release
 from fonds.uploads.live_workers import is_worker_running, record_worker
-from fonds.uploads.resources import ClaimedJob
+from fonds.uploads.resources import ClaimedJob, WorkerResources
 from fonds.uploads.stages import STEPS
 from fonds.uploads.states import JobStatus
 from fonds.uploads.worker import LEASE, MAX_TAKEOVERS, UploadWorker
@@ -234,17 +237,37 @@ def test_nothing_is_published_before_the_counts_are_right(library: Library) -> N
     assert now_of(library, job).status is JobStatus.COMPLETE
 
 
+class HangingReaders(InlineEngine):
+    """Readers that end each reading at its limit, as for a file that takes for ever."""
+
+    def run(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        for index, item in enumerate(items):
+            error = ItemTimeoutError(f"{function.__name__} took longer than 1 s")
+            yield ItemResult(index=index, item=item, error=error)
+
+
+@pytest.mark.parametrize("name", ["policy.md", "policy.txt"])
+def test_every_file_is_read_by_readers_with_limits_plain_text_too(
+    library: Library, name: str
+) -> None:
+    job = send(library, make_user(library), TEXT.encode(), name)
+    UploadWorker(WorkerResources(context=library.context, engine=HangingReaders())).drain()
+    failed = now_of(library, job)
+    assert failed.status is JobStatus.FAILED_PARSE
+    assert failed.last_error is not None
+    assert failed.last_error["message"] == "read_text took longer than 1 s"
+
+
 def _carry_to(library: Library, job: Job, status: JobStatus) -> None:
     """Work step by step until the job stands there, and no further."""
-    with library.worker_resources() as resources:
-        with library.database.write() as connection:
-            held = claim(connection, "tester", library.seams.clock.now(), timedelta(minutes=1))
-        assert held is not None
-        claimed = ClaimedJob(resources=resources, job=held)
-        while claimed.job.status is not status:
-            STEPS[claimed.job.status](claimed)
-        with library.database.write() as connection:
-            release(connection, claimed.job)
+    with library.database.write() as connection:
+        held = claim(connection, "tester", library.seams.clock.now(), timedelta(minutes=1))
+    assert held is not None
+    claimed = ClaimedJob(resources=inline_resources(library), job=held)
+    while claimed.job.status is not status:
+        STEPS[claimed.job.status](claimed)
+    with library.database.write() as connection:
+        release(connection, claimed.job)
     assert now_of(library, job).status is status
 
 

@@ -19,7 +19,6 @@ from fonds.context import Context
 from fonds.embed.base import Embedded, Purpose
 from fonds.embed.client import PROBE, EmbeddingClient
 from fonds.embed.hashing import HashingEmbedder
-from fonds.engine.local import LocalEngine
 from fonds.errors import (
     EmbedError,
     FondsError,
@@ -51,6 +50,7 @@ from tests.simulation.store import SeededBlobs
 from tests.simulation.threads import SeededEvent, SeededLock
 from tests.simulation.world import World
 from tests.support import servers
+from tests.support.engines import InlineEngine
 from tests.support.uploads.files import PAPERS, SAID, USERS, Paper, told_of
 from tests.support.uploads.invariants import Calm, calm_run
 from tests.support.uploads.world import BATCH_TOKENS, ON, SECRET
@@ -197,7 +197,7 @@ class JobsWorld(World):
 
     def _resources(self, process: Process) -> WorkerResources:
         seams = self.seams(process)
-        resources = WorkerResources(context=self.context(process), engine=LocalEngine())
+        resources = WorkerResources(context=self.context(process), engine=InlineEngine())
         resources.stop = SeededEvent(self.scheduler)  # type: ignore[assignment]  # does what an Event does
         resources._lock = SeededLock(self.scheduler)  # type: ignore[assignment]  # as above
         client = EmbeddingClient(_Moody(self), seams, Settings(retries=2), stop=resources.stop)

@@ -16,7 +16,6 @@ from fonds.model import NormalizedBody
 from fonds.normalize.registry import (
     NormalizerInput,
     get_normalizer,
-    make_text,
     read_text,
     text_of_json,
 )
@@ -85,10 +84,7 @@ def _raw(blobs: Blobs, job: Job) -> bytes:
 
 
 def _normalized(resources: WorkerResources, work: NormalizerInput) -> NormalizedBody:
-    # A hostile file may end the process it is read in, or never end: its time and memory are
-    # limited elsewhere. Plain text is harmless.
-    if work.normalizer in {MARKDOWN, "text_v1"}:
-        return make_text(work)
+    # Even a plain text may be made to take minutes: time and memory are limited there.
     (outcome,) = resources.engine.run(read_text, [work])
     return text_of_json(outcome.unwrap())
 
@@ -103,7 +99,8 @@ def parse_externally(claimed: ClaimedJob) -> None:
     if fetched is None:
         _wait_longer(claimed, datetime.fromisoformat(submission["at"]))
         return
-    text = get_normalizer(MARKDOWN).to_markdown(fetched.markdown.encode())
+    work = NormalizerInput(normalizer=MARKDOWN, data=fetched.markdown.encode(), address=None)
+    text = _normalized(claimed.resources, work)
     by = f"{LLAMAPARSE}@{fetched.parser_version}"
     _finish_parsing(claimed, store_parsed(claimed.context.blobs, claimed.job, text, by=by))
 

@@ -12,12 +12,14 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import insert, select
 from tests.support import servers
+from tests.support.engines import InlineEngine
 
 from fonds.library import Library, open_library
 from fonds.seams import Seams
 from fonds.stores.tables import document_chunk_buffer, document_vector_buffer, users
 from fonds.uploads.intake import UploadRequest, begin_upload, complete_upload, staging_key
 from fonds.uploads.jobs import Job, job_of
+from fonds.uploads.resources import WorkerResources
 from fonds.uploads.worker import UploadWorker
 
 TEXT = """# Flood policy
@@ -67,10 +69,14 @@ def send(library: Library, user: UUID, data: bytes, name: str = "policy.md") -> 
     return complete_upload(library.context, library.settings, job)
 
 
+def inline_resources(library: Library) -> WorkerResources:
+    """The resources of a worker that reads harmless files without another process."""
+    return WorkerResources(context=library.context, engine=InlineEngine())
+
+
 def work(library: Library, **options: Any) -> None:
     """A worker, until nothing is left to do."""
-    with library.worker_resources() as resources:
-        UploadWorker(resources, poll=0.01, **options).drain()
+    UploadWorker(inline_resources(library), poll=0.01, **options).drain()
 
 
 def now_of(library: Library, job: Job) -> Job:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from sqlalchemy import insert, select, text
+from tests.support.engines import InlineEngine
 from tests.support.libraries.uploads import upload_library
 from tests.support.uploads.files import SAID, USERS, Paper
 
@@ -21,7 +22,6 @@ from fonds.embed.base import Embedded, Purpose
 from fonds.embed.client import PROBE, EmbeddingClient
 from fonds.embed.hashing import HashingEmbedder
 from fonds.embed.worker import ensure_current
-from fonds.engine.local import LocalEngine
 from fonds.errors import (
     EmbedError,
     ParserError,
@@ -181,7 +181,7 @@ class World:
     def resources(self) -> WorkerResources:
         """What one worker has for itself."""
         library = self.library
-        resources = WorkerResources(context=self.context, engine=LocalEngine())
+        resources = WorkerResources(context=self.context, engine=InlineEngine())
         generation = ensure_current(library.database, library.seams, library.settings)
         client = EmbeddingClient(Moody(self.around), library.seams, Settings(retries=1))
         resources._model = SearchModel(generation=generation, client=client)
