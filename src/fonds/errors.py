@@ -34,6 +34,7 @@ FondsError
 ├── EmbedError                texts could not be embedded
 │   ├── RetryableEmbedError   may succeed later: 429, 5xx, timeout
 │   │   └── BreakerOpenError      requests are paused after repeated failures of the endpoint
+│   ├── EndpointRefusedError  will not be accepted later: a wrong key, a quota that is used up
 │   ├── BadVectorsError       too few vectors, wrong dimensions, or values that are not finite
 │   └── ModelMissingError     the files or the package of the model are missing
 ├── ParserError               an external parser failed for an upload
@@ -225,6 +226,10 @@ class RetryableEmbedError(EmbedError):
 
 class BreakerOpenError(RetryableEmbedError):
     """Requests to the endpoint are paused after repeated failures."""
+
+
+class EndpointRefusedError(EmbedError):
+    """A request that will not be accepted later: a wrong key, a quota that is used up."""
 
 
 class BadVectorsError(EmbedError):

@@ -16,6 +16,7 @@ import pytest
 from sqlalchemy import func, insert, select
 from tests.support.libraries.uploads import (
     TEXT,
+    inline_resources,
     make_user,
     now_of,
     send,
@@ -27,11 +28,11 @@ from tests.support.libraries.uploads import (
 from fonds.chunk.chunker import Chunker
 from fonds.embed.base import Embedded, Purpose
 from fonds.embed.batches import MAX_TEXTS
-from fonds.embed.client import EmbeddingClient
+from fonds.embed.client import FAILURES, EmbeddingClient
 from fonds.embed.generations import ensure_generation, switch
 from fonds.embed.hashing import HashingEmbedder
 from fonds.embed.registry import open_embedder
-from fonds.errors import RetryableEmbedError
+from fonds.errors import EmbedError, EndpointRefusedError, RetryableEmbedError
 from fonds.library import Library
 from fonds.model import Chunk, NormalizedBody
 from fonds.seams import Seams
@@ -44,10 +45,10 @@ from fonds.stores.tables import (
     users,
 )
 from fonds.testing import ManualClock
-from fonds.uploads.jobs import Job, claim, events_of, job_transition
-from fonds.uploads.resources import ClaimedJob, WorkerResources
+from fonds.uploads.jobs import MAX_RETRIES, Job, claim, events_of, job_transition
+from fonds.uploads.resources import ClaimedJob, SearchModel, WorkerResources
 from fonds.uploads.stages import STEPS
-from fonds.uploads.states import ACTIVE, MOVES, JobStatus
+from fonds.uploads.states import ACTIVE, ENDED, MOVES, JobStatus
 from fonds.uploads.worker import LEASE, STORE_PAUSE, UploadWorker
 
 PASSING: Final = {JobStatus.PARSE_VALIDATED, JobStatus.EMBEDDING_IN_PROGRESS}
@@ -93,9 +94,9 @@ def library(
 @contextmanager
 def _ready(library: Library) -> Iterator[tuple[WorkerResources, UploadWorker]]:
     """A worker whose model is open."""
-    with library.worker_resources() as resources:
-        resources.model()
-        yield resources, UploadWorker(resources)
+    resources = inline_resources(library)
+    resources.model()
+    yield resources, UploadWorker(resources)
 
 
 def _moves(library: Library, job: Job) -> list[str]:
@@ -317,6 +318,74 @@ def test_text_that_cannot_be_cut_fails_where_it_should_have_been(
         assert worker.work_once()
     assert _moves(library, job) == [*PATH[:5], "failed_chunking"]
     assert _count(library, document_chunk_buffer) == 0
+
+
+class _Endpoint:
+    """A model of another machine, which fails as a test says."""
+
+    is_remote = True
+
+    def __init__(self, failure: Callable[[], EmbedError | None]) -> None:
+        self._failure = failure
+        self._embedder = HashingEmbedder(32)
+        self.model = self._embedder.model
+        self.requests = 0
+
+    def embed(self, texts: Sequence[str], purpose: Purpose) -> Embedded:
+        self.requests += 1
+        if error := self._failure():
+            raise error
+        return self._embedder.embed(texts, purpose)
+
+
+def _worked_on(library: Library, clock: ManualClock, endpoint: _Endpoint) -> Job:
+    """A job at its end, worked on whenever it was due, with the model of an endpoint."""
+    job = send(library, make_user(library), TEXT.encode())
+    resources = inline_resources(library)
+    generation = resources.model().generation
+    client = EmbeddingClient(
+        endpoint,
+        library.seams,
+        Settings(),
+        sleep=lambda seconds: clock.move(seconds=seconds + 0.001),
+    )
+    resources._model = SearchModel(generation=generation, client=client)
+    worker = UploadWorker(resources)
+    while (current := now_of(library, job)).status not in ENDED:
+        due = current.next_attempt_at or clock.now()
+        clock.move(seconds=max(0.0, (due - clock.now()).total_seconds()))
+        assert worker.work_once()
+    return current
+
+
+def test_endpoint_that_is_away_for_ten_seconds_fails_no_upload(
+    library: Library, around: Surroundings
+) -> None:
+    # The breaker that opens meanwhile is closed for longer than the waits of all tries.
+    back_at = around.clock.now() + timedelta(seconds=10)
+    down = RetryableEmbedError("no answer")
+    endpoint = _Endpoint(lambda: down if around.clock.now() < back_at else None)
+    job = _worked_on(library, around.clock, endpoint)
+    assert job.status is JobStatus.COMPLETE
+    assert endpoint.requests > FAILURES
+
+
+def test_endpoint_that_stays_away_fails_an_upload(library: Library, around: Surroundings) -> None:
+    endpoint = _Endpoint(lambda: RetryableEmbedError("no answer"))
+    job = _worked_on(library, around.clock, endpoint)
+    assert job.status is JobStatus.FAILED_EMBEDDING
+    assert endpoint.requests == FAILURES + MAX_RETRIES
+
+
+def test_endpoint_that_refuses_our_key_is_not_asked_again(
+    library: Library, around: Surroundings
+) -> None:
+    endpoint = _Endpoint(lambda: EndpointRefusedError("401: set FONDS_EMBED_KEY"))
+    job = _worked_on(library, around.clock, endpoint)
+    assert job.status is JobStatus.FAILED_EMBEDDING
+    assert job.last_error is not None
+    assert "set FONDS_EMBED_KEY" in job.last_error["message"]
+    assert endpoint.requests == 2  # the passages, and a text that every model can embed
 
 
 def test_a_store_without_room_counts_no_attempt_of_an_upload(tmp_path: Path) -> None:

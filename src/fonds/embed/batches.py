@@ -19,6 +19,7 @@ from sqlalchemy import Connection
 from fonds.embed.base import vector_sha
 from fonds.embed.client import EmbeddingClient, EmbeddingResult
 from fonds.embed.costs import costs_of_documents, price_of
+from fonds.errors import EmbedError
 from fonds.seams import Seams
 from fonds.stores.database import Database, repeatable
 from fonds.stores.fulltext import visible_text
@@ -188,6 +189,8 @@ class BatchEmbedder:
         self._refused: dict[str, str] = {}
         self._to_embed: list[PendingPassage] = []
         self._ended: str | None = None
+        self.error: EmbedError | None = None
+        """The error that ended it; None if it was asked to stop."""
         self.counts = EmbeddingCounts()
 
     @property
@@ -271,7 +274,7 @@ class BatchEmbedder:
         self._refused |= outcome.errors
         self._to_embed += outcome.not_reusable
         if outcome.result.ended is not None and self._ended is None:
-            self._ended = outcome.result.ended
+            self._ended, self.error = outcome.result.ended, outcome.result.error
         for passage in outcome.passages:
             default = None if passage.row in outcome.stored else CHANGED
             self._on_result(passage, outcome.errors.get(passage.sha, default))

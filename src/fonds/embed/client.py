@@ -182,10 +182,16 @@ class EmbeddingResult:
     retries: int = 0
     ended: str | None = None
     """Why no more requests should be sent now; texts in neither mapping have no result."""
+    error: EmbedError | None = None
+    """The error that ended it; None if it was asked to stop."""
 
 
 class _EndedError(Exception):
     """No more requests are to be sent now."""
+
+    def __init__(self, reason: str, error: EmbedError | None = None) -> None:
+        super().__init__(reason)
+        self.error = error
 
 
 class EmbeddingClient:
@@ -239,7 +245,7 @@ class EmbeddingClient:
         try:
             self._divide(range(len(texts)), texts, sizes, result)
         except _EndedError as ended:
-            result.ended = str(ended)
+            result.ended, result.error = str(ended), ended.error
         return result
 
     def _divide(
@@ -263,7 +269,7 @@ class EmbeddingClient:
         try:
             self._embed([PROBE], len(PROBE), result)
         except EmbedError as error:
-            raise _EndedError(str(error)) from error
+            raise _EndedError(str(error), error) from error
 
     def _embed(
         self, texts: Sequence[str], tokens: int, result: EmbeddingResult
@@ -295,7 +301,7 @@ class EmbeddingClient:
         try:
             self.endpoint.breaker.check()
         except BreakerOpenError as error:
-            raise _EndedError(str(error)) from error
+            raise _EndedError(str(error), error) from error
 
     def _require_going(self) -> None:
         if self.stop.is_set():

@@ -23,6 +23,7 @@ from fonds.embed.hashing import encodable, unit, whole_number
 from fonds.errors import (
     BadVectorsError,
     EmbedError,
+    EndpointRefusedError,
     FetchError,
     RetryableEmbedError,
     RetryableFetchError,
@@ -60,7 +61,10 @@ _REMEDIES: Final = {
     401: "set FONDS_EMBED_KEY to a key that is valid there",
     403: "the key in FONDS_EMBED_KEY may not use this model",
     404: "check the model's name, and the address in FONDS_EMBED_URL",
+    429: "raise the quota there, or set FONDS_EMBED_KEY to a key that has one",
 }
+_QUOTA_USED_UP: Final = "insufficient_quota"
+"""An error with the status of too many requests that does not pass by itself."""
 _KEY_REFUSED: Final = frozenset({401, 403})
 
 
@@ -228,17 +232,16 @@ class OpenAiEmbedder:
         status = response.status
         detail = "" if status in _KEY_REFUSED else self._error_detail(response.content)
         message = f"{self._where} answered {status} for {self._remote.name}{detail}"
-        if status in _TRANSIENT:
+        if status in _TRANSIENT and _error_field(response.content, "code") != _QUOTA_USED_UP:
             wait = retry_after(response.headers.get("retry-after"), datetime.now(UTC))
             capped = None if wait is None else min(wait, self._max_wait)
             return RetryableEmbedError(message, retry_after=capped)
         remedy = _REMEDIES.get(status, "check FONDS_EMBED_URL and the texts' size")
-        return EmbedError(f"{message}: {remedy}")
+        return EndpointRefusedError(f"{message}: {remedy}")
 
     def _error_detail(self, content: bytes) -> str:
-        try:
-            text = json.loads(content)["error"]["message"]
-        except (ValueError, RecursionError, KeyError, TypeError):
+        text = _error_field(content, "message")
+        if text is None:
             return ""
         line = " ".join(str(text).split())
         if self._key:
@@ -261,6 +264,14 @@ class OpenAiEmbedder:
             raise RetryableEmbedError(str(error)) from error
         except FetchError as error:
             raise EmbedError(f"{error}; check FONDS_EMBED_URL") from error
+
+
+def _error_field(content: bytes, name: str) -> Any:
+    """A field of the error that an endpoint describes in its response; None if there is none."""
+    try:
+        return json.loads(content)["error"][name]
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return None
 
 
 def cut(text: str, max_tokens: int) -> str:

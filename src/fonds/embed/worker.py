@@ -21,7 +21,14 @@ from fonds.embed.batches import CHANGED, MAX_TEXTS, BatchEmbedder, Transaction
 from fonds.embed.client import EmbeddingClient, EndpointState, breaker_recorder
 from fonds.embed.generations import ensure_generation
 from fonds.embed.registry import open_embedder, open_pool
-from fonds.errors import EmbedError, ModelMissingError, RetryableEmbedError, UsageError
+from fonds.errors import (
+    BreakerOpenError,
+    EmbedError,
+    EndpointRefusedError,
+    ModelMissingError,
+    RetryableEmbedError,
+    UsageError,
+)
 from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.stores import leases
@@ -335,7 +342,8 @@ def embed_document(
     """Embed the next passages without a vector of a document that is not published yet.
 
     Returns how many there were. Their vectors are stored in batches, each in a `transaction`.
-    Raises EmbedError if a passage cannot be embedded, RetryableEmbedError if none can for now.
+    Raises EmbedError if a passage cannot be embedded, EndpointRefusedError if none can,
+    RetryableEmbedError if none can for now, and BreakerOpenError if nothing was asked.
     """
     with database.read() as connection:
         name = ids.upload_id(document)
@@ -365,8 +373,19 @@ def embed_document(
     if errors:
         raise EmbedError(errors[0])
     if left and batches.ended is not None:
-        raise RetryableEmbedError(batches.ended)
+        raise _ending(batches)
     return len(page)
+
+
+def _ending(batches: BatchEmbedder) -> EmbedError:
+    """The error that tells the caller whether to try again, and whether this was a try at all."""
+    error = batches.error
+    was_tried = batches.counts.requests > 0
+    if isinstance(error, EndpointRefusedError) or (
+        isinstance(error, BreakerOpenError) and not was_tried
+    ):
+        return error
+    return RetryableEmbedError(batches.ended or "")
 
 
 def _embed_pages(

@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from structlog.contextvars import bound_contextvars
 
 from fonds.errors import (
+    BreakerOpenError,
     DatabaseUnavailableError,
     FondsError,
     ItemFailedError,
@@ -181,6 +182,8 @@ class UploadWorker:
                     release(connection, current)
                 elif isinstance(error, StoreUnavailableError):  # no fault of this job
                     postpone(connection, current, now + STORE_PAUSE, now)
+                elif isinstance(error, BreakerOpenError):  # nothing was tried
+                    postpone(connection, current, now + _until_probe(error), now)
                 else:
                     retry_later(connection, current, error, now)
             else:
@@ -255,3 +258,8 @@ class UploadWorker:
             renew(connection, self._owner, job_ids, now, self._lease)
             if self._is_recorded:
                 record_worker(connection, self._owner, now, self._lease)
+
+
+def _until_probe(error: BreakerOpenError) -> timedelta:
+    """The time until a breaker lets a request pass; another job may be making it already."""
+    return timedelta(seconds=max(error.retry_after or 0.0, POLL_SECONDS))

@@ -63,9 +63,9 @@ class Mood:
         return replace(self, headers={**self.headers, "Retry-After": retry_after})
 
 
-def failing(status: int, message: str = "no") -> Mood:
+def failing(status: int, message: str = "no", code: str | None = None) -> Mood:
     """An error as OpenAI words it."""
-    body = json.dumps({"error": {"message": message, "type": "error", "code": None}}).encode()
+    body = json.dumps({"error": {"message": message, "type": "error", "code": code}}).encode()
     return Mood(name=f"status {status}", status=status, body=body)
 
 

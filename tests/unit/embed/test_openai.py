@@ -42,6 +42,7 @@ from fonds.embed.registry import open_embedder
 from fonds.errors import (
     BadVectorsError,
     EmbedError,
+    EndpointRefusedError,
     RetryableEmbedError,
     SettingsError,
 )
@@ -139,6 +140,13 @@ def test_the_wait_may_be_a_date(endpoint: EmbeddingEndpoint) -> None:
     assert [getattr(error, "retry_after", None) for error in waits] == [60.0, 0.0]
 
 
+def test_quota_that_is_used_up_will_not_come_back_soon(endpoint: EmbeddingEndpoint) -> None:
+    error = failure(endpoint, failing(429, "no credit is left", code="insufficient_quota"))
+    assert isinstance(error, EndpointRefusedError)
+    assert "no credit is left" in str(error)
+    assert "FONDS_EMBED_KEY" in str(error)
+
+
 @pytest.mark.parametrize(
     ("status", "advice"),
     [
@@ -153,7 +161,7 @@ def test_what_will_not_succeed_says_what_to_do(
     endpoint: EmbeddingEndpoint, status: int, advice: str
 ) -> None:
     error = failure(endpoint, failing(status))
-    assert not isinstance(error, RetryableEmbedError)
+    assert isinstance(error, EndpointRefusedError)
     assert str(status) in str(error)
     assert advice in str(error)
 
