@@ -55,6 +55,8 @@ class Context:
     progress: Progress = ignore_progress
     transport: Transport | None = None
     """Of the fetcher, where that is not the network: one that records, or replays a recording."""
+    bundle: str | None = None
+    """Root and key of the bundle that is being loaded, which every document of it gets."""
 
     @cached_property
     def chunker(self) -> Chunker:

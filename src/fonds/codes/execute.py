@@ -145,7 +145,8 @@ class SectionWriter:
             payload={"id": document.id},
             document=document,
         )
-        return prepare_write(record, self._head.id, self._context.chunker)
+        write = prepare_write(record, self._head.id, self._context.chunker)
+        return replace(write, bundle=self._context.bundle)
 
 
 def _archived(section: PackedSection) -> Archived:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -30,6 +30,7 @@ from fonds.runs.tasks import (
     MAX_ATTEMPTS,
     Failure,
     LoadedInput,
+    input_to_json,
     record_failures,
     record_loaded,
     remember_files,
@@ -192,8 +193,10 @@ class BatchWriter:
         if not with_document:
             return
         chunker = self._active.context.chunker
+        bundle = self._active.context.bundle
         writings = [
-            prepare_write(record, task_key, chunker) for record, task_key in with_document.values()
+            replace(prepare_write(record, task_key, chunker), bundle=bundle)
+            for record, task_key in with_document.values()
         ]
         changes = write_documents(
             connection,
@@ -236,6 +239,8 @@ class BatchWriter:
             fingerprint=fetched.task.fingerprint,
             records=records,
             validated_at=now,
+            task=input_to_json(fetched.task, fetched.parts),
+            bundle=self._active.context.bundle,
         )
 
     def _drop_unyielded(
@@ -453,7 +458,13 @@ class Loader:
             return False
         self._active.run.count(skipped=previous.records)
         failed_before = fetched.task.key in self._active.open_errors
-        if fetched.task.fingerprint is not None or fetched.validators or failed_before:
+        is_incomplete = previous.task is None
+        if (
+            fetched.task.fingerprint is not None
+            or fetched.validators
+            or failed_before
+            or is_incomplete
+        ):
             self._entries.append(
                 FinishedTask(fetched=fetched, yielded=frozenset(), is_unchanged=True)
             )

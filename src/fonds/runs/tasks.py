@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, Literal
@@ -166,10 +166,7 @@ def resolve(
 
 def task_to_json(task: FetchTask) -> dict[str, Any]:
     """A task as it is stored until its retry, without keys in headers and addresses."""
-    origin = task.origin and {
-        **asdict(task.origin),
-        "retrieved_at": format_timestamp(task.origin.retrieved_at),
-    }
+    origin = task.origin and archived_to_json(task.origin)
     parts = [
         {
             "name": part.name,
@@ -190,12 +187,37 @@ def task_to_json(task: FetchTask) -> dict[str, Any]:
     }
 
 
+def input_to_json(task: FetchTask, parts: Iterable[tuple[Part, Archived]]) -> dict[str, Any]:
+    """All that a loaded task needs to be parsed again: its parameters and its archived files."""
+    return {
+        "params": dict(task.params),
+        "origin": task.origin and archived_to_json(task.origin),
+        "parts": [
+            {
+                "name": part.name,
+                "path": part.path,
+                "file": archived_to_json(replace(archived, url=public_url(part.url))),
+            }
+            for part, archived in parts
+        ],
+    }
+
+
+def archived_to_json(archived: Archived) -> dict[str, Any]:
+    """An archived file as it is stored in a task."""
+    return {**asdict(archived), "retrieved_at": format_timestamp(archived.retrieved_at)}
+
+
+def archived_from_json(value: Mapping[str, Any]) -> Archived:
+    """The archived file that `archived_to_json` stored."""
+    return Archived(**{**value, "retrieved_at": datetime.fromisoformat(value["retrieved_at"])})
+
+
 def task_from_json(value: Mapping[str, Any]) -> FetchTask:
     """The task that `task_to_json` stored."""
     origin = value["origin"]
     if origin is not None:
-        retrieved_at = datetime.fromisoformat(origin["retrieved_at"])
-        origin = Archived(**{**origin, "retrieved_at": retrieved_at})
+        origin = archived_from_json(origin)
     parts = tuple(Part(**part) for part in value["parts"])
     return FetchTask(**{**value, "parts": parts, "origin": origin})
 
@@ -231,6 +253,10 @@ class LoadedInput:
     fingerprint: str | None
     records: int
     validated_at: datetime
+    task: Mapping[str, Any] | None = None
+    """As from `input_to_json`; None if an older version loaded it."""
+    bundle: str | None = None
+    """Root and key of the bundle that it is from; None if this library fetched it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -254,6 +280,8 @@ def recall(connection: Connection, source: str, tasks: Sequence[FetchTask]) -> l
             fingerprint=row.fingerprint,
             records=row.records,
             validated_at=row.validated_at,
+            task=row.task,
+            bundle=row.bundle,
         )
         for row in select_in(connection, query, table.task_key, [task.key for task in tasks])
     }
@@ -341,6 +369,8 @@ def remember_inputs(
             "fingerprint": loaded.fingerprint,
             "records": loaded.records,
             "validated_at": loaded.validated_at,
+            "task": loaded.task,
+            "bundle": loaded.bundle,
         }
         for key, loaded in inputs
     }

@@ -40,6 +40,8 @@ class DocumentWrite:
     recipe: str
     """The versions of normalizer and chunker that derived text and passages."""
     task_key: str
+    bundle: str | None = None
+    """Root and key of the bundle that it is loaded from; None if this library fetched it."""
 
     @property
     def is_queued(self) -> bool:
@@ -212,6 +214,7 @@ def _row(write: DocumentWrite, now: datetime) -> dict[str, Any]:
         "task_key": write.task_key,
         "updated_at": now,
         "gone_at": None,
+        "bundle": write.bundle,
         **_source_columns(write, now),
     }
 

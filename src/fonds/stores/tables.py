@@ -76,6 +76,7 @@ documents: Final = Table(
     Column("task_key", Text, comment="The input this document was last loaded from."),
     Column("updated_at", Timestamp, nullable=False),
     Column("gone_at", Timestamp, comment="When the publisher was seen to have withdrawn it."),
+    Column("bundle", Text, comment="Root and key of the bundle it is from; NULL: fetched here."),
     CheckConstraint("citation_string <> ''", name="cited"),
     CheckConstraint("source_url <> '' AND source_org <> ''", name="provenance"),
     CheckConstraint(
@@ -576,6 +577,23 @@ ingestion_inputs: Final = Table(
     Column("fingerprint", Text, comment="Of the listing's entry, where there is one."),
     Column("records", Integer, nullable=False, comment="How many it yielded."),
     Column("validated_at", Timestamp, nullable=False, comment="Last asked for upstream."),
+    Column("task", Json, comment="Its parameters, and its parts with their archived files."),
+    Column("bundle", Text, comment="Root and key of the bundle it is from; NULL: fetched here."),
+)
+
+loaded_bundles: Final = Table(
+    "loaded_bundles",
+    metadata,
+    Column("root", Text, primary_key=True, comment="The hash over its content."),
+    Column("address", Text, nullable=False, comment="Without secrets."),
+    Column("key", Text, comment="The public key that signed it; NULL: unsigned."),
+    Column("made_at", Timestamp, comment="As its maker states; NULL: it does not."),
+    Column("sources", Json, comment="Those it was made of; NULL: all of its library."),
+    Column("has_raw", Boolean, nullable=False, comment="It contains the publishers' bytes."),
+    Column("began_at", Timestamp, nullable=False),
+    Column("loaded_at", Timestamp, comment="When all of it was loaded."),
+    Index("ix_loaded_bundles_address", "address", "began_at"),
+    comment="Bundles of other libraries that were loaded into this one.",
 )
 
 fetched_files: Final = Table(
