@@ -174,6 +174,12 @@ class Settings:
         "Secret that signs sessions and file addresses; empty: one generated in the database.",
         secret=True,
     )
+    signing_key: str = _setting(
+        "",
+        str,
+        "Private key that signs bundles; empty: the one that `fonds key create` made.",
+        secret=True,
+    )
     public_url: str = _setting(
         "", lambda text: text.rstrip("/"), "Address at which clients reach `fonds serve`."
     )

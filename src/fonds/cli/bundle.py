@@ -15,12 +15,13 @@ from fonds.cli.output import EXIT_FAILED, EXIT_INCOMPLETE, AsJson, err, out, pri
 from fonds.cli.session import Session
 from fonds.errors import UsageError
 from fonds.exchange.bundle.contents import BundlePackage, read_package
-from fonds.exchange.bundle.create import Created, Watch
+from fonds.exchange.bundle.create import BundleSigner, Created, Watch
 from fonds.exchange.bundle.create import create as create_bundle
 from fonds.exchange.bundle.diff import Difference, RowSource, bundle_rows, differences, library_rows
 from fonds.exchange.bundle.verify import BundleReport
 from fonds.exchange.bundle.verify import verify as verify_bundle
 from fonds.exchange.database_copy import database_address, open_source
+from fonds.exchange.keys import KeyFolder
 from fonds.exchange.snapshot import display_address, snapshot
 from fonds.schema import require_library
 from fonds.seams import Seams
@@ -53,6 +54,15 @@ def create(
             metavar="ADDRESS", help="A folder, s3://…, az://…; default: `bundle` in the home."
         ),
     ] = None,
+    with_raw: Annotated[
+        bool,
+        typer.Option(
+            "--with-raw", help="With the publishers' bytes, so that all can be derived again."
+        ),
+    ] = False,
+    sign: Annotated[
+        bool, typer.Option("--sign", help="Sign it with the key of `fonds key create`.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write documents, passages, citations and hashes, and print the hash over all of them.
@@ -64,15 +74,22 @@ def create(
     \b
     Examples: fonds bundle create
               fonds bundle create --source federal_register --to s3://bucket/bundles/fr
+              fonds bundle create --with-raw --sign --to /srv/www/bundle
     """
     with context.obj.library() as library, _progress("bundling") as watch:
         address = to or str(library.settings.home / "bundle")
+        keys = KeyFolder(library.settings, library.seams.clock)
         created = create_bundle(
             library.database,
             open_blobs(address, seams=library.seams, private=False),
             sources=[require_source(each, library.sources) for each in source] if source else None,
             where=display_address(address),
             watch=watch,
+            archive=library.blobs if with_raw else None,
+            signer=BundleSigner(key=keys.signing_key(), endorsements=keys.endorsements())
+            if sign
+            else None,
+            clock=library.seams.clock,
         )
     if as_json:
         print_json({"address": display_address(address), **asdict(created)})
@@ -86,6 +103,17 @@ def _print_created(created: Created, where: str) -> None:
     rows = ", ".join(f"{count:,} {name}" for name, count in created.records.items())
     out.print(f"[bold]{created.root}[/bold]  {safe(where)}", soft_wrap=True)
     err.print(f"{rows}; {created.written:,} of {created.files + 1:,} files written")
+    if raw := created.raw:
+        err.print(
+            f"{raw.inputs:,} inputs, {raw.bytes:,} bytes of publishers under {raw.sha256[:16]}…"
+        )
+        if raw.without:
+            err.print(
+                f"of {raw.without:,} documents it is not known how they were read: `fonds run "
+                "SOURCE --recheck` stores it; until then they are loaded without proof"
+            )
+    if created.key:
+        err.print(f"signed by {created.key}")
     advice = {"texts": "fonds normalize", "citations": "fonds citations"}
     for name, count in created.waiting.items():
         if count:

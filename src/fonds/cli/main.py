@@ -81,7 +81,8 @@ _GROUPS: Final = {
     "Store and exchange": (
         ("db", "system", "Upgrade, copy, back up and restore the database."),
         ("export", "system", "Write documents, passages, citations and tables to files."),
-        ("bundle", "bundle", "Public content in files under one hash."),
+        ("bundle", "bundle", "Public content in files under one hash: create, load, compare."),
+        ("key", "keys", "Keys that sign bundles, and those that are trusted."),
         ("index", "index", "Indexes: records by key in an object store."),
     ),
 }

@@ -143,6 +143,16 @@ NODES: Final = _resource(
     BundleField("status"),
 )
 
+INPUTS: Final = _resource(
+    "inputs",
+    "What documents were read from: tasks of feeds, and units of codes, with their files.",
+    ("source", "key"),
+    *_required("source", "key", "kind", "recipe"),
+    BundleField("fingerprint"),
+    BundleField("task", "object", required=True),
+)
+"""A table beside those of the root: how a library came to its documents is not their content."""
+
 OF_DOCUMENTS: Final = (PASSAGES, ALIASES, CITATIONS, ORIGINS)
 """Tables whose rows belong to a document."""
 RESOURCES: Final = (DOCUMENTS, *OF_DOCUMENTS, EDITIONS, NODES)
@@ -250,7 +260,7 @@ DESCRIPTOR: Final = "datapackage.json"
 FORMAT: Final = 1
 """The version of the format; in another one, equal content has other hashes."""
 _MAX_DESCRIPTOR: Final = 256 << 20
-_MAX_RECORD: Final = 1 << 30
+_MAX_RECORD: Final = 256 << 20
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
@@ -371,7 +381,7 @@ def _read(package_fields: Mapping[str, Any]) -> BundlePackage:
     package = BundlePackage(
         None if sources is None else tuple(_text(each) for each in sources),
         {
-            resource: _parts(resource, table)
+            resource: read_files(resource, table["parts"])
             for resource, table in zip(RESOURCES, tables, strict=True)
         },
     )
@@ -383,8 +393,9 @@ def _read(package_fields: Mapping[str, Any]) -> BundlePackage:
     return package
 
 
-def _parts(resource: Resource, table: Mapping[str, Any]) -> list[BundleFile]:
-    parts = [BundleFile(**each) for each in table["parts"]]
+def read_files(resource: Resource, files: Sequence[Mapping[str, Any]]) -> list[BundleFile]:
+    """The files of a table, as a descriptor lists them."""
+    parts = [BundleFile(**each) for each in files]
     for part in parts:
         if [type(value) for value in asdict(part).values()] != [int, int, str]:
             raise TypeError

@@ -13,13 +13,14 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Row, Select, Table, func, select
 
-from fonds.errors import BlobExistsError, UsageError
+from fonds.errors import BlobExistsError, BundleError, UsageError
 from fonds.exchange.bundle.contents import (
     ALIASES,
     CITATIONS,
     DESCRIPTOR,
     DOCUMENTS,
     EDITIONS,
+    INPUTS,
     NODES,
     ORIGINS,
     PASSAGES,
@@ -33,8 +34,23 @@ from fonds.exchange.bundle.contents import (
     describe,
     read_package,
 )
+from fonds.exchange.bundle.inputs import count_without_input, input_rows
+from fonds.exchange.bundle.raw import (
+    RAW,
+    RAW_FOLDER,
+    RawFile,
+    RawPackage,
+    containers,
+    files_of,
+    read_raw_package,
+    write_container,
+)
+from fonds.exchange.bundle.statement import STATEMENT, Statement, read_statement, to_bytes
+from fonds.exchange.keys import SigningKey
 from fonds.exchange.snapshot import Snapshot, snapshot
+from fonds.seams import Clock, SystemClock
 from fonds.stores.blobs import Blobs
+from fonds.stores.columns import format_timestamp
 from fonds.stores.database import Database, by_bytes
 from fonds.stores.documents import visible_to
 from fonds.stores.leases import MAX_ATTEMPTS
@@ -181,8 +197,7 @@ Watch = Callable[[str, int], None]
 """Called from time to time with a table and the number of its rows that are done."""
 
 _WATCH_ROWS: Final = 500
-_DATA: Final = "data/"
-_DATA_FILE: Final = re.compile(r"data/[a-z]+/[0-9a-f]{64}\.jsonl")
+_DATA_FILE: Final = re.compile(r"data/[a-z]+/[0-9a-f]{64}\.jsonl|raw/[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -200,6 +215,28 @@ class Created:
     """Files of an earlier bundle that this one does not have."""
     waiting: Mapping[str, int]
     """Documents that are queued for text or citations, which the bundle does not have yet."""
+    raw: RawCreated | None = None
+    key: str | None = None
+    """The key that signed it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RawCreated:
+    """The publishers' bytes in a bundle."""
+
+    sha256: str
+    inputs: int
+    bytes: int
+    without: int
+    """Documents whose input is not known, since an older version loaded them."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BundleSigner:
+    """A key that signs a bundle, and the earlier keys of its owner."""
+
+    key: SigningKey
+    endorsements: Sequence[Mapping[str, Any]] = ()
 
 
 def create(
@@ -209,10 +246,17 @@ def create(
     sources: Sequence[str] | None = None,
     where: str,
     watch: Watch | None = None,
+    archive: Blobs | None = None,
+    signer: BundleSigner | None = None,
+    clock: Clock | None = None,
 ) -> Created:
-    """Write the public content of a library, or of some of its sources, to an address."""
+    """Write the public content of a library, or of some of its sources, to an address.
+
+    With an `archive`, the publishers' bytes are written, too; a bundle with them, or with a
+    `signer`, states when it was made.
+    """
     before = None if blobs.head(DESCRIPTOR) is None else read_package(blobs, where)
-    existing = {info.key: info.size for info in blobs.list(_DATA)}
+    existing = {info.key: info.size for name in _FOLDERS for info in blobs.list(name)}
     new_files = 0
     parts: dict[Resource, list[BundleFile]] = {}
     with snapshot(database) as view:
@@ -220,11 +264,24 @@ def create(
         unfinished = waiting(view, sources)
         for resource in RESOURCES:
             rows = watched(records(view, resource, sources), resource, watch)
-            parts[resource] = []
-            for filled in cut(resource, rows):
-                parts[resource].append(filled.part)
-                new_files += _write(blobs, resource, filled, existing)
+            parts[resource], new = _write_table(blobs, resource, rows, existing)
+            new_files += new
+        raw, without = None, 0
+        if archive is not None:
+            rows = watched(input_rows(view, archive, sources), INPUTS, watch)
+            raw, new = _write_raw(rows, archive, blobs, existing)
+            new_files += new
+            without = count_without_input(view, sources)
     package = BundlePackage(None if sources is None else tuple(sorted(set(sources))), parts)
+    statement = _statement(package, raw, unfinished, signer, clock or SystemClock())
+    if signer is None and raw is None:
+        _remove(blobs, [STATEMENT])
+    elif not statement.is_same(_statement_before(blobs)):
+        blobs.put(STATEMENT, to_bytes(statement))
+    if raw is None:
+        _remove(blobs, [RAW])
+    elif raw != _raw_before(blobs):
+        blobs.put(RAW, raw.to_bytes())
     if package != before:
         blobs.put(DESCRIPTOR, describe(package))
     return Created(
@@ -232,11 +289,56 @@ def create(
         content=package.content,
         records={each.name: package.records(each) for each in RESOURCES},
         bytes=package.bytes,
-        files=sum(map(len, parts.values())),
+        files=sum(map(len, parts.values())) + (len(raw.inputs) + len(raw.containers) if raw else 0),
         written=new_files + (package != before),
-        removed=_sweep(blobs, package, existing),
+        removed=_sweep(blobs, package, raw, existing),
         waiting=unfinished,
+        raw=_raw_created(raw, without) if raw else None,
+        key=statement.key,
     )
+
+
+_FOLDERS: Final = ("data/", RAW_FOLDER)
+
+
+def _raw_created(raw: RawPackage, without: int) -> RawCreated:
+    inputs = sum(part.records for part in raw.inputs)
+    return RawCreated(sha256=raw.sha256, inputs=inputs, bytes=raw.size, without=without)
+
+
+def _statement(
+    package: BundlePackage,
+    raw: RawPackage | None,
+    unfinished: Mapping[str, int],
+    signer: BundleSigner | None,
+    clock: Clock,
+) -> Statement:
+    statement = Statement(
+        root=package.root,
+        raw=raw.sha256 if raw else None,
+        made_at=format_timestamp(clock.now()),
+        waiting=dict(unfinished),
+    )
+    return statement.sign(signer.key, list(signer.endorsements)) if signer else statement
+
+
+def _statement_before(blobs: Blobs) -> Statement | None:
+    """The statement that is there, unless it is damaged, so that it is replaced."""
+    with suppress(BundleError):
+        return read_statement(blobs)
+    return None
+
+
+def _raw_before(blobs: Blobs) -> RawPackage | None:
+    with suppress(BundleError):
+        return read_raw_package(blobs)
+    return None
+
+
+def _remove(blobs: Blobs, keys: Iterable[str]) -> None:
+    for key in keys:
+        if blobs.head(key) is not None:
+            blobs.delete(key)
 
 
 def watched(rows: Iterable[Record], resource: Resource, watch: Watch | None) -> Iterator[Record]:
@@ -245,6 +347,41 @@ def watched(rows: Iterable[Record], resource: Resource, watch: Watch | None) -> 
         if watch is not None and count % _WATCH_ROWS == 0:
             watch(resource.name, count)
         yield row
+
+
+def _write_table(
+    blobs: Blobs, resource: Resource, rows: Iterable[Record], existing: Mapping[str, int]
+) -> tuple[list[BundleFile], int]:
+    """Write the files of a table that are missing; returns all, and how many were written."""
+    parts: list[BundleFile] = []
+    new_files = 0
+    for filled in cut(resource, rows):
+        parts.append(filled.part)
+        new_files += _write(blobs, resource, filled, existing)
+    return parts, new_files
+
+
+def _write_raw(
+    rows: Iterable[Record], archive: Blobs, blobs: Blobs, existing: Mapping[str, int]
+) -> tuple[RawPackage, int]:
+    """Write the inputs and containers that are missing; returns how many files were written."""
+    files: dict[str, tuple[RawFile, str]] = {}
+
+    def collected() -> Iterator[Record]:
+        for record in rows:
+            for file in files_of(record):
+                entry = (RawFile(file["sha256"], file["size"]), file["key"])
+                files.setdefault(file["sha256"], entry)
+            yield record
+
+    inputs, new_files = _write_table(blobs, INPUTS, collected(), existing)
+    all_containers = []
+    for container, keys in containers(files.values()):
+        all_containers.append(container)
+        if existing.get(container.path) != container.size:
+            write_container(blobs, container, archive, keys)
+            new_files += 1
+    return RawPackage(inputs, all_containers), new_files
 
 
 def _write(
@@ -261,8 +398,13 @@ def _write(
     return True
 
 
-def _sweep(blobs: Blobs, package: BundlePackage, existing: Iterable[str]) -> int:
+def _sweep(
+    blobs: Blobs, package: BundlePackage, raw: RawPackage | None, existing: Iterable[str]
+) -> int:
     current = {part.path(each) for each, parts in package.parts.items() for part in parts}
+    if raw is not None:
+        current |= {part.path(INPUTS) for part in raw.inputs}
+        current |= {container.path for container in raw.containers}
     stale = [key for key in existing if _DATA_FILE.fullmatch(key) and key not in current]
     for key in stale:
         blobs.delete(key)
