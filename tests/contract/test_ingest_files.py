@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 import shutil
 import tarfile
 import zipfile
@@ -113,6 +114,81 @@ def test_files_that_belong_together_are_parsed_together() -> None:
         ["b/CHRG-1.htm", "b/CHRG-1.mods.xml"],
         ["pkg/html/x.htm", "pkg/mods.xml", "pkg/pdf/x.pdf"],
     ]
+
+
+def test_a_pdf_joins_the_statement_that_names_it_wherever_it_is(
+    library: Library, tmp_path: Path
+) -> None:
+    copies = tmp_path / "copies/of/2026"
+    copies.mkdir(parents=True)
+    (copies / "2026-02-10_HR2101.pdf").write_bytes(b"%PDF-1.4 harbor")
+    (copies / "2026-02-11_s1.pdf").write_bytes(b"%PDF-1.4 another")
+    report = ingest(library, "sap", SOURCES / "sap/files/47-Trump.yaml", copies)
+    (left,) = report.left_aside
+    assert (left.name, "name that with it" in left.reason) == ("2026-02-11_s1.pdf", True)
+    assert bodies(library) == {"Harbor Dredging Transparency Act": b"%PDF-1.4 harbor"}
+
+
+def test_a_pdf_joins_the_product_that_a_feed_announces_wherever_it_is(
+    library: Library, tmp_path: Path
+) -> None:
+    archive = tmp_path / "pdfs.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("assets/gao-26-107521.pdf", b"%PDF-1.4 dredging")
+    feed = SOURCES / "gao/files/reports.xml"
+    assert not ingest(library, "gao", archive, feed).left_aside
+    assert bodies(library) == {"T&E Plans Need Clear Schedules": b"%PDF-1.4 dredging"}
+
+
+GAO_PDF = b"""%PDF-1.4
+<dc:creator><rdf:Seq><rdf:li>U.S. Government Accountability Office, http://www.gao.gov</rdf:li>
+<dc:title><rdf:Alt><rdf:li xml:lang='x-default'>GAO-26-107521, HARBORS: Silt &amp; Sand</rdf:li>
+"""
+
+
+def test_a_pdf_of_gao_says_itself_what_it_is(library: Library, tmp_path: Path) -> None:
+    (tmp_path / "copy.pdf").write_bytes(GAO_PDF)
+    (tmp_path / "other.pdf").write_bytes(GAO_PDF.replace(b"U.S. Gov", b"A Gov"))
+    report = ingest(library, "gao", tmp_path / "copy.pdf", tmp_path / "other.pdf")
+    assert [left.name for left in report.left_aside] == ["other.pdf"]
+    document = library.document("GAO-26-107521")
+    assert document["title"] == "HARBORS: Silt & Sand"
+    assert document["source_url"] == "https://www.gao.gov/products/gao-26-107521"
+    assert library.raw(document) == GAO_PDF
+
+
+def test_a_pdf_alone_replaces_no_document_of_which_more_is_known(
+    library: Library, tmp_path: Path
+) -> None:
+    ingest(library, "gao", SOURCES / "gao/files/reports.xml")
+    before = library.document("GAO-26-107521")
+    (tmp_path / "copy.pdf").write_bytes(GAO_PDF)
+    report = ingest(library, "gao", tmp_path / "copy.pdf")
+    assert "says more of it" in report.left_aside[0].reason
+    assert library.document("GAO-26-107521") == before
+
+
+def bodies(library: Library) -> dict[str, bytes]:
+    """The raw texts of documents that have one, by the last part of their titles."""
+    with library.database.read() as connection:
+        rows = connection.execute(select(documents)).all()
+    found = [row._asdict() for row in rows if row.body_raw_path]
+    return {re.split(r" – |: ", row["title"])[-1]: library.raw(row) for row in found}
+
+
+def test_of_one_list_in_two_formats_the_richer_one_is_loaded(
+    library: Library, tmp_path: Path
+) -> None:
+    for name in ("legislators-current.csv", "legislators-current.yaml"):
+        (tmp_path / name).write_bytes(
+            next(SOURCES.glob(f"legislators/files/**/{name}")).read_bytes()
+        )
+    report = ingest(library, "legislators", tmp_path)
+    assert report.run.status is RunStatus.SUCCESS
+    with library.database.read() as connection:
+        archived = set(connection.scalars(select(documents.c.raw_path)))
+    assert archived
+    assert all(".yaml" in path for path in archived)
 
 
 def test_a_source_address_that_the_format_does_not_tell_is_marked_as_a_file(

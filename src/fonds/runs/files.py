@@ -17,13 +17,15 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path, PurePosixPath
 from typing import IO, Final, TypeVar
 
+from sqlalchemy import select
+
 from fonds import ids
 from fonds.context import Context
-from fonds.errors import TooLargeError, UsageError, WrongContentError
+from fonds.errors import DuplicateKeyError, TooLargeError, UsageError, WrongContentError
 from fonds.fetch.archive import FileRecord
 from fonds.fetch.body_writer import BodyWriter
 from fonds.fetch.client import Download
@@ -33,8 +35,10 @@ from fonds.runs.fetch import FetchedTask
 from fonds.runs.load import Identity, Loader, identity_of
 from fonds.runs.state import RunReport, RunRequest, RunStatus
 from fonds.runs.tasks import recall
-from fonds.sources.base import Parser, SourceInfo
+from fonds.sources.base import Parser, PdfNames, SourceInfo
+from fonds.stores.database import Database
 from fonds.stores.records import link_references
+from fonds.stores.tables import documents
 
 MAX_MEMBERS: Final = 1_000_000
 """Of one archive; those of publishers have far fewer."""
@@ -48,6 +52,7 @@ TAR_SUFFIXES: Final = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz"
 _CHUNK_SIZE: Final = 1 << 20
 _MAX_IN_MEMORY: Final = 4 << 20
 _ENCRYPTED: Final = 0x1
+_RICHEST_FORMATS: Final = (".xml", ".yaml", ".yml", ".json")
 _DAMAGED: Final = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError, ValueError)
 """Raised while a damaged archive is read; `ValueError` includes bad encodings of names."""
 
@@ -97,6 +102,7 @@ class FileFeed:
     """A feed whose files are on disk: the meaning is the publisher's, the place is not."""
 
     feed: Parser
+    database: Database
     left_aside: list[LeftAside] = field(default_factory=list)
     files: int = 0
     further_files: int = 0
@@ -114,10 +120,10 @@ class FileFeed:
             return
         try:
             yield from list(self._records(raw))
-        except WrongContentError:
-            # One of them is of another kind; the others may say enough.
+        except (WrongContentError, DuplicateKeyError):
+            # One of them is of another kind, or they say the same in several formats.
             records: dict[Identity, ParsedRecord] = {}
-            for part in sorted(raw.parts, key=_is_not_xml):
+            for part in sorted(raw.parts, key=_format_rank):
                 for record in self._parse_alone(replace(raw, parts=(part,))):
                     records.setdefault(identity_of(record), record)
             yield from records.values()
@@ -134,16 +140,27 @@ class FileFeed:
             self.left_aside.append(LeftAside(_display_name(raw), str(error)))
 
     def _records(self, raw: Raw) -> Iterator[ParsedRecord]:
+        has_only_pdfs = all(part.data.startswith(b"%PDF-") for part in raw.parts)
         for item in self.feed.parse(raw):
-            if isinstance(item, ParsedRecord):
-                yield item
-            else:
+            if not isinstance(item, ParsedRecord):
                 self.further_files += len(item.parts)
+            elif has_only_pdfs and self._is_described(item.key, raw.task.key):
+                reason = f"the library has {item.key} from a file that says more of it"
+                self.left_aside.append(LeftAside(_display_name(raw), reason))
+            else:
+                yield item
+
+    def _is_described(self, document_id: str, task_key: str) -> bool:
+        """True if another task loaded this document; a PDF alone says little of what it is."""
+        task_of_document = select(documents.c.task_key).where(documents.c.id == document_id)
+        with self.database.read() as connection:
+            return connection.scalar(task_of_document) not in {None, task_key}
 
 
-def _is_not_xml(part: RawPart) -> bool:
-    """For sorting: where the same text is also a page, the XML says more."""
-    return not part.archived.url.lower().endswith(".xml")
+def _format_rank(part: RawPart) -> int:
+    """For sorting: where the same is also a page or a table, the first of these says more."""
+    suffix = PurePosixPath(part.archived.url).suffix.lower()
+    return _RICHEST_FORMATS.index(suffix) if suffix in _RICHEST_FORMATS else len(_RICHEST_FORMATS)
 
 
 def _display_name(raw: Raw) -> str:
@@ -158,7 +175,7 @@ async def run_files(feed: Parser, paths: Sequence[Path], context: Context) -> Fi
         if not path.exists():
             raise UsageError(f"{path} does not exist")
     request = RunRequest(mode="manual", options={"files": [str(path) for path in paths]})
-    async with start_run(FileFeed(feed), request, context) as active:
+    async with start_run(FileFeed(feed, context.database), request, context) as active:
         loader = Loader(active, lambda: ())
         async for batch in _stored_batches(active, paths):
             await active.in_thread(loader.load, deque(batch))
@@ -194,16 +211,55 @@ async def _stored_batches(
 ) -> AsyncIterator[list[FetchedTask]]:
     """Tasks whose files are stored, in the order of their names."""
     tasks: list[tuple[FetchTask, list[StoredFile]]] = []
-    for path in paths:
-        groups = _Reader(active, path).groups()
-        while group := await asyncio.to_thread(next, groups, None):
-            tasks.append((_task(active.source.info.name, group), group))
-            active.run.count(discovered=1, fetched=1)
-            if len(tasks) >= BATCH_SIZE:
-                yield await asyncio.to_thread(_recalled, active, tasks)
-                tasks = []
+    groups = _groups(active, paths)
+    while group := await asyncio.to_thread(next, groups, None):
+        tasks.append((_task(active.source.info.name, group), group))
+        active.run.count(discovered=1, fetched=1)
+        if len(tasks) >= BATCH_SIZE:
+            yield await asyncio.to_thread(_recalled, active, tasks)
+            tasks = []
     if tasks:
         yield await asyncio.to_thread(_recalled, active, tasks)
+
+
+def _groups(active: ActiveRun[FileFeed], paths: Sequence[Path]) -> Iterator[list[StoredFile]]:
+    """Stored files that are parsed together, of all paths."""
+    groups = chain.from_iterable(_Reader(active, path).groups() for path in paths)
+    feed = active.source.feed
+    if isinstance(feed, PdfNames):
+        yield from join_pdfs(list(groups), partial(_pdf_names, active, feed))
+    else:
+        yield from groups
+
+
+def join_pdfs(
+    groups: Sequence[list[StoredFile]], pdf_names: Callable[[StoredFile], frozenset[str]]
+) -> Iterator[list[StoredFile]]:
+    """The groups, each with the PDFs that its files name, which may be anywhere."""
+    pdfs = {_name(group[0]): group[0] for group in groups if len(group) == 1 and _is_pdf(group[0])}
+    taken: set[StoredFile] = set()
+    joined = []
+    for group in groups:
+        names = {name for file in group if not _is_pdf(file) for name in pdf_names(file)}
+        members = [pdfs[name] for name in sorted(names & pdfs.keys()) if pdfs[name] not in group]
+        taken.update(members)
+        joined.append([*group, *members])
+    for group in joined:
+        if not taken.issuperset(group):
+            yield group
+
+
+def _pdf_names(active: ActiveRun[FileFeed], feed: PdfNames, file: StoredFile) -> frozenset[str]:
+    data = active.context.archive.read(file.archived)
+    return feed.pdf_names(RawPart(name="", archived=file.archived, data=data))
+
+
+def _name(file: StoredFile) -> str:
+    return PurePosixPath(file.name).name.lower()
+
+
+def _is_pdf(file: StoredFile) -> bool:
+    return file.name.lower().endswith(".pdf")
 
 
 def _recalled(

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from sqlalchemy import Table
 
-from fonds.model import Archived, Discovery, FetchTask, ParsedRecord, Part, Raw, SourceState
+from fonds.model import (
+    Archived,
+    Discovery,
+    FetchTask,
+    ParsedRecord,
+    Part,
+    Raw,
+    RawPart,
+    SourceState,
+)
 
 if TYPE_CHECKING:
     from fonds.fetch.archive import DownloadResult, FileRecord
@@ -114,6 +123,15 @@ class Source(Parser, Protocol):
 
     def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
         """List what there is to fetch, in load order, and how far the list reaches."""
+        ...
+
+
+@runtime_checkable
+class PdfNames(Protocol):
+    """A source whose lists name the files of their documents, wherever people keep these."""
+
+    def pdf_names(self, part: RawPart) -> frozenset[str]:
+        """The names of PDFs, without folders and in small letters, that a file on disk names."""
         ...
 
 

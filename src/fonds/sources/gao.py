@@ -14,6 +14,7 @@ Quirks of the publisher:
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -25,7 +26,7 @@ from sqlalchemy import Column, Index, Table, Text
 
 from fonds import ids
 from fonds.citations.forms import bluebook_month
-from fonds.errors import SuspiciousYieldError, WrongContentError
+from fonds.errors import ParseError, SuspiciousYieldError, WrongContentError
 from fonds.model import (
     Archived,
     Body,
@@ -366,6 +367,14 @@ class Gao:
             yield _product(raw)
         yield from _together([part for part in raw.parts if part.name == ""])
 
+    def pdf_names(self, part: RawPart) -> frozenset[str]:
+        """The PDFs of the products that the feed or a page announces."""
+        try:
+            items = _announced(part)
+        except ParseError:
+            return frozenset()
+        return frozenset(f"{product.lower()}.pdf" for product in items)
+
 
 source: Final = Gao()
 
@@ -412,27 +421,56 @@ def _together(parts: list[RawPart]) -> Iterator[ParsedRecord]:
     pages: dict[str, ProductPage] = {}
     pdfs: dict[str, RawPart] = {}
     for part in parts:
-        start = part.data[:1024].lstrip().lower()
-        if start.startswith(b"%pdf-"):
+        if part.data.startswith(b"%PDF-"):
             pdfs[_file_name(part).upper()] = part
-        elif b"<html" in start or start.startswith(b"<!doctype html"):
+        elif _is_page(part):
             page = read_product_page(part.data)
             pages[page.product] = page
-            items.setdefault(
-                page.product, (FeedItem(title=page.title, link=page.address), part.archived)
-            )
+            items = {**_announced(part), **items}
         else:
-            items |= {
-                product_of(item): (item, part.archived) for item in read_feed(part.data).items
-            }
-    if alone := pdfs.keys() - items.keys():
-        raise WrongContentError(
-            f"the PDF of a product ({min(alone)}); what it is, is said by the feed or by the "
-            "product's page: name one of them with it"
-        )
+            items |= _announced(part)
+    for name in sorted(pdfs.keys() - items.keys()):
+        item = _titled(pdfs[name])
+        # A copy may have any name.
+        pdfs[product_of(item)] = pdfs[name]
+        items[product_of(item)] = (item, pdfs[name].archived)
     for product, (item, archived) in items.items():
         body = read_body(None, pdfs.get(product))
         yield record(item, raw=archived, page=pages.get(product), body=body)
+
+
+def _announced(part: RawPart) -> dict[str, tuple[FeedItem, Archived]]:
+    """The products of a feed, or the one of a page."""
+    if _is_page(part):
+        page = read_product_page(part.data)
+        return {page.product: (FeedItem(title=page.title, link=page.address), part.archived)}
+    return {product_of(item): (item, part.archived) for item in read_feed(part.data).items}
+
+
+def _is_page(part: RawPart) -> bool:
+    start = part.data[:1024].lstrip().lower()
+    return b"<html" in start or start.startswith(b"<!doctype html")
+
+
+_PDF_TITLE: Final = re.compile(
+    rb"<dc:title>\s*<rdf:Alt>\s*<rdf:li[^>]*>\s*"
+    rb"((?:GAO|GGD|HEHS|NSIAD|RCED)(?:/[A-Z]+)?-[0-9]{2}-[0-9]{1,6}[A-Z]*)\s*,\s*([^<]{1,1000}?)\s*</rdf:li>"
+)
+_PDF_AUTHOR: Final = re.compile(
+    rb"<dc:creator>\s*<rdf:Seq>\s*<rdf:li[^>]*>\s*U\.S\. Government Accountability Office"
+)
+
+
+def _titled(pdf: RawPart) -> FeedItem:
+    """The product of a PDF by its metadata: `GAO-06-1046, GRANTS MANAGEMENT: …`."""
+    title = _PDF_TITLE.search(pdf.data)
+    if title is None or not _PDF_AUTHOR.search(pdf.data):
+        raise WrongContentError(
+            "a PDF whose metadata name no product of GAO; the feed or the product's page says what "
+            "it is: name one of them with it"
+        )
+    product, words = (html.unescape(text.decode("utf-8", "replace")) for text in title.groups())
+    return FeedItem(title=" ".join(words.split()), link=f"{SITE}/products/{product.lower()}")
 
 
 def _file_name(part: RawPart) -> str:

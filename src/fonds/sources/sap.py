@@ -30,7 +30,7 @@ from sqlalchemy import Column, Index, Integer, Table, Text
 
 from fonds import ids
 from fonds.citations.forms import bluebook_date
-from fonds.errors import MalformedError, SuspiciousYieldError, WrongContentError
+from fonds.errors import MalformedError, ParseError, SuspiciousYieldError, WrongContentError
 from fonds.model import (
     Archived,
     Body,
@@ -325,6 +325,14 @@ class Sap:
         loose = [part for part in raw.parts if part.name == ""]
         yield from fields.distinct(_together(loose))
 
+    def pdf_names(self, part: RawPart) -> frozenset[str]:
+        """The files of the statements in the archive's YAML, or on the list of the White House."""
+        try:
+            statements = list(_loose(part))
+        except ParseError:
+            return frozenset()
+        return frozenset(map(_file_name, statements)) - {""}
+
     async def enumerate(
         self, ask: Ask, since: date | None, until: date | None
     ) -> AsyncIterator[Expected]:
@@ -441,11 +449,13 @@ def _fetched(raw: Raw) -> Iterator[ParsedRecord]:
 
 def _together(parts: list[RawPart]) -> Iterator[ParsedRecord]:
     """The statements of loose files; a PDF joins the statement whose file has its name."""
-    pdfs = {_name(part.archived.url): part for part in parts if part.data.startswith(b"%PDF-")}
+    pdfs = {
+        _name(part.archived.url).lower(): part for part in parts if part.data.startswith(b"%PDF-")
+    }
     names: set[str] = set()
     for part in parts:
         for statement in () if part.data.startswith(b"%PDF-") else _loose(part):
-            name = _name(statement.file or statement.fetched_from_url or "")
+            name = _file_name(statement)
             names.add(name)
             pdf = pdfs.get(name)
             body = Body(archived=pdf.archived, format="pdf") if pdf else None
@@ -460,6 +470,10 @@ def _together(parts: list[RawPart]) -> Iterator[ParsedRecord]:
 def _loose(part: RawPart) -> Iterable[PolicyStatement]:
     is_page = part.data[:1024].lstrip().startswith(b"<")
     return read_list(part.data) if is_page else read_archive(part.data)
+
+
+def _file_name(statement: PolicyStatement) -> str:
+    return _name(statement.file or statement.fetched_from_url or "").lower()
 
 
 def _name(address: str) -> str:

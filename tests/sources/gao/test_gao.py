@@ -173,7 +173,7 @@ def test_a_feed_that_is_none_stops_the_run(feed: bytes, error: type[Exception]) 
 @pytest.mark.parametrize(
     ("data", "cause"),
     [
-        (PDF, r"the PDF of a product \(FILE\)"),
+        (PDF, "a PDF whose metadata name no product of GAO"),
         (TEXT, "not the page of a GAO product"),
         (b"{}", "not XML"),
     ],
