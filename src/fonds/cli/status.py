@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
@@ -32,7 +33,14 @@ from fonds.operations import audited, dispatcher
 from fonds.runs.active_run import drop_old_history, mark_dead_runs_failed
 from fonds.runs.audit import Audit
 from fonds.runs.commands import listing
-from fonds.runs.overview import open_error_rows, overview, recent_runs, run_logs, source_logs
+from fonds.runs.overview import (
+    log_lines,
+    open_error_rows,
+    overview,
+    recent_runs,
+    run_logs,
+    source_logs,
+)
 from fonds.runs.schedule import next_run, scheduled, serve_schedule
 from fonds.runs.state import RunRequest, read_state
 from fonds.runs.tasks import resolve
@@ -85,6 +93,10 @@ def logs(
         str | None, typer.Option(help="All runs of this source; default: the latest run of any.")
     ] = None,
     tail: Annotated[int, typer.Option(help="Number of lines, from the end.")] = 100,
+    follow: Annotated[
+        bool,
+        typer.Option("--follow", "-f", help="Print further lines until the latest run has ended."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the log of a run.
@@ -93,38 +105,55 @@ def logs(
     Examples: fonds logs
               fonds logs 4f1c
               fonds logs --source federal_register --tail 20
+              fonds logs --follow
     """
     if run_id is not None and source is not None:
         raise UsageError("pass either a run or --source")
     with context.obj.library() as library:
-        if source is not None:
-            lines = source_logs(library.database, library.sources.require(source).info.name, tail)
+        name = library.sources.require(source).info.name if source is not None else None
+        if run_id is None and (name is None or follow):
+            run_id = _latest_run(library, name)
+        if follow and run_id is not None:
+            _follow(library, run_id, tail, as_json=as_json)
+            return
+        if run_id is not None:
+            lines = run_logs(library.database, run_id, tail)
         else:
-            lines = _logs_of_run(library, run_id, tail)
+            lines = source_logs(library.database, name, tail) if name else []
     if as_json:
         print_json(lines)
         return
     if not lines:
         err.print("no log lines")
     for line in lines:
-        fields = " ".join(f"{key}={value}" for key, value in (line["context"] or {}).items())
-        timestamp = line["logged_at"].strftime("%Y-%m-%d %H:%M:%S")
-        out.print(f"{timestamp} {line['level']:5} {safe(line['message'])}  {safe(fields)}")
+        _print_line(line["logged_at"], line["level"], line["message"], line["context"])
 
 
-def _logs_of_run(library: Library, run_id: str | None, tail: int) -> list[dict[str, Any]]:
-    """The last lines of a run, by default of the latest one, which is named."""
-    if run_id is None:
-        latest = next(iter(recent_runs(library.database, None, 1)), None)
-        if latest is None:
-            return []
-        run_id = str(latest["id"])
-        err.print(
-            f"run {run_id[:8]} of {latest['source']}, {latest['status']},"
-            f" started {latest['started_at']:%Y-%m-%d %H:%M} UTC",
-            highlight=False,
-        )
-    return run_logs(library.database, run_id, tail)
+def _print_line(logged_at: datetime, level: str, message: str, fields: Any) -> None:
+    named = " ".join(f"{key}={value}" for key, value in (fields or {}).items())
+    out.print(f"{logged_at:%Y-%m-%d %H:%M:%S} {level:5} {safe(message)}  {safe(named)}")
+
+
+def _latest_run(library: Library, source: str | None) -> str | None:
+    """The id of the latest run, which is named."""
+    latest = next(iter(recent_runs(library.database, source, 1)), None)
+    if latest is None:
+        return None
+    err.print(
+        f"run {str(latest['id'])[:8]} of {latest['source']}, {latest['status']},"
+        f" started {latest['started_at']:%Y-%m-%d %H:%M} UTC",
+        highlight=False,
+    )
+    return str(latest["id"])
+
+
+def _follow(library: Library, run: str, tail: int, *, as_json: bool) -> None:
+    """Print lines as the run stores them, every few seconds, until it has ended."""
+    for line in log_lines(library.database, run, tail, wait=time.sleep):
+        if as_json:
+            print_json(line)
+        else:
+            _print_line(line.logged_at, line.level, line.message, line.context)
 
 
 def errors(
@@ -389,6 +418,7 @@ def _print_overview(rows: list[Any]) -> None:
             "gone",
             "last run",
             "checked (UTC)",
+            "succeeded",
             "changed",
             "failed",
             "errors",
@@ -401,6 +431,7 @@ def _print_overview(rows: list[Any]) -> None:
                 row.gone,
                 row.last_status,
                 row.last_run_at,
+                row.last_success_at,
                 row.last_change_at,
                 row.last_failure_at,
                 row.open_errors,

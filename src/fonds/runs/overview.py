@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any, Final, Self
@@ -239,6 +239,9 @@ def _rows(database: Database, query: Select[Any]) -> list[dict[str, Any]]:
         return [row._asdict() for row in connection.execute(query)]
 
 
+LINES_PER_QUERY: Final = 500
+FOLLOW_SECONDS: Final = 1.0
+"""The pause before a log that is followed is read again."""
 STRIP_LENGTH: Final = 30
 """The number of last runs of each source that are shown in a row."""
 YIELD_DAYS: Final = 90
@@ -591,6 +594,27 @@ def logs(
         query = query.where(_log.level == level)
     rows = connection.execute(query.order_by(_log.id).limit(limit))
     return [LogLine(**row._asdict()) for row in rows]
+
+
+def log_lines(
+    database: Database, run: str, tail: int, *, wait: Callable[[float], object]
+) -> Iterator[LogLine]:
+    """The last lines of a run's log, then further ones as they are stored, until the run ends."""
+    with database.read() as connection:
+        run_id = _run_id(connection, run)
+        newest_first = select(_log.id).where(_log.run_id == run_id).order_by(_log.id.desc())
+        last_id = connection.scalar(newest_first.offset(tail).limit(1)) or 0
+    while True:
+        with database.read() as connection:
+            ended = connection.scalar(select(_run.finished_at).where(_run.id == run_id))
+            lines = logs(connection, run_id, limit=LINES_PER_QUERY, after=last_id)
+        yield from lines
+        if lines:
+            last_id = lines[-1].id
+        elif ended is not None:
+            return
+        else:
+            wait(FOLLOW_SECONDS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

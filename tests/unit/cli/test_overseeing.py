@@ -16,7 +16,9 @@ from fonds.cli.queues import drain_queues
 from fonds.demo.bundle import FEEDS
 from fonds.demo.http import Response
 from fonds.library import Library, open_library
+from fonds.runs.overview import log_lines
 from fonds.runs.schedule import scheduled
+from fonds.runs.state import Run, RunRequest, RunStatus
 from fonds.shards.inbox import waiting
 from fonds.shards.index import open_index
 from fonds.shards.verify import verify
@@ -153,6 +155,31 @@ def test_logs_without_a_run_shows_the_latest_one(fonds: Fonds, troubled: str) ->
         fonds("logs", "--source", "legislators", "--home", troubled).out,
     )
     assert re.match(r"run [0-9a-f]{8} of legislators, success, started 2", latest.err)
+
+
+def test_log_is_followed_until_its_run_has_ended(empty: Path) -> None:
+    with open_library(empty) as library:
+        database, clock = library.database, library.seams.clock
+        run = Run(source="gao", request=RunRequest(), database=database, clock=clock)
+        run.start()
+        run.log("info", "one")
+        run.show(lambda _connection: None)
+
+        def log_more(_seconds: float) -> None:
+            run.log("info", "two")
+            run.finish(RunStatus.SUCCESS)
+
+        lines = [line.message for line in log_lines(database, str(run.id)[:8], 1, wait=log_more)]
+    assert lines[:2] == ["one", "two"]
+    assert len(lines) == 3
+    assert "success" in lines[2]
+
+
+def test_log_of_a_run_that_has_ended_is_followed_to_its_end(fonds: Fonds, troubled: str) -> None:
+    followed = fonds("logs", "--follow", "--source", "federal_register", "--home", troubled)
+    assert followed.code == 0
+    assert "of federal_register, partial" in followed.err
+    assert followed.out == fonds("logs", "--source", "federal_register", "--home", troubled).out
 
 
 def test_logs_of_a_library_without_runs_is_empty(fonds: Fonds, empty: Path) -> None:
