@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -12,6 +13,7 @@ from tests.support.uploads.statistics import batch, generation
 
 from fonds.embed.client import Breaker, breaker_recorder
 from fonds.maintenance.metrics import render
+from fonds.settings import Settings
 from fonds.stores.database import Database
 from fonds.stores.tables import (
     embedding_generations,
@@ -35,7 +37,7 @@ def ago(seconds: float) -> datetime:
 
 def exposed(database: Database) -> str:
     with database.read() as connection:
-        return render(connection, NOW)
+        return render(connection, NOW, Settings(home=Path.cwd()))
 
 
 def samples(database: Database) -> Samples:
@@ -96,8 +98,13 @@ def queued(database: Database, record: str, attempts: int, seconds: float) -> No
     )
 
 
+def test_free_space_of_the_home_folder_is_told(database: Database) -> None:
+    assert value(samples(database), "disk_free_bytes", disk="home") > 0
+
+
 def test_empty_library_exposes_nothing_but_zeros(database: Database) -> None:
-    assert set(samples(database).values()) == {0}
+    found = samples(database)
+    assert {value for (name, _), value in found.items() if name != "fonds_disk_free_bytes"} == {0}
 
 
 def test_runs_are_told_by_source_and_status_with_their_durations(database: Database) -> None:

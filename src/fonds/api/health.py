@@ -87,7 +87,7 @@ def _library_metrics(app: AppState) -> str:
         now = app.library.seams.clock.monotonic()
         if app.metrics.text is None or now - app.metrics.at >= CACHE_SECONDS:
             with app.library.database.read() as connection:
-                app.metrics.text = render(connection, app.now())
+                app.metrics.text = render(connection, app.now(), app.library.settings)
             app.metrics.at = now
         return app.metrics.text
 

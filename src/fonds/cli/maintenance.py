@@ -131,4 +131,5 @@ def metrics(context: typer.Context) -> None:
     from fonds.maintenance.metrics import render  # noqa: PLC0415 — other commands start 40 ms faster
 
     with context.obj.library() as library, library.database.read() as connection:
-        sys.stdout.write(render(connection, library.seams.clock.now()))
+        now = library.seams.clock.now()
+        sys.stdout.write(render(connection, now, library.settings))

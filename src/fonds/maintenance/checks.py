@@ -20,6 +20,7 @@ from fonds.embed.registry import GROUP as EMBEDDERS
 from fonds.engine.opening import open_engine
 from fonds.errors import FondsError, PluginError, SourceBusyError, UsageError
 from fonds.exchange.snapshot import display_address
+from fonds.maintenance.disk import free_space
 from fonds.maintenance.findings import Finding, MaintenanceTarget, failure, ok, sized, warning
 from fonds.maintenance.metrics import run_statistics
 from fonds.maintenance.references import stale_files
@@ -89,15 +90,7 @@ def check_engine(target: MaintenanceTarget) -> Iterator[Finding]:
 
 def check_disk(target: MaintenanceTarget) -> Iterator[Finding]:
     """Check the free space of the home folder and of the blobs."""
-    folders = {"home": target.settings.home.absolute()}
-    if "://" not in target.settings.blobs_url:
-        folders["blobs"] = Path(target.settings.blobs_url)
-    devices: set[int] = set()
-    for name, folder in folders.items():
-        if (device := folder.stat().st_dev) in devices:
-            continue
-        devices.add(device)
-        free = shutil.disk_usage(folder).free
+    for name, folder, free in free_space(target.settings):
         summary = f"{sized(free)} free ({name})"
         if free >= MIN_FREE:
             yield ok("disk", summary)

@@ -19,8 +19,10 @@ from prometheus_client.registry import Collector
 from sqlalchemy import BigInteger, ColumnElement, Connection, Integer, Table, cast, func, select
 
 from fonds.embed.client import open_breakers
+from fonds.maintenance.disk import free_space
 from fonds.runs.commands import LEASES
 from fonds.runs.state import RunStatus
+from fonds.settings import Settings
 from fonds.stores import leases as queues
 from fonds.stores.tables import (
     embedding_batches,
@@ -388,18 +390,22 @@ def _bytes(stored: Mapping[str, StorageUsage]) -> Iterator[tuple[tuple[str, str]
         yield (name, "parsed"), usage.parsed
 
 
-def render(connection: Connection, now: datetime) -> str:
+def render(connection: Connection, now: datetime, settings: Settings) -> str:
     """All metrics in Prometheus' text format."""
-    return render_families([*families(connection, now), *upload_families(connection, now)])
+    library = families(connection, now, settings)
+    return render_families([*library, *upload_families(connection, now)])
 
 
-def families(connection: Connection, now: datetime) -> Iterator[Metric]:
-    """The metrics of runs, queues and embedding."""
+def families(connection: Connection, now: datetime, settings: Settings) -> Iterator[Metric]:
+    """The metrics of runs, queues, embedding, and the disks of this machine."""
     statistics = run_statistics(connection, now)
     yield from _run_metrics(statistics)
     yield from _stage_metrics(statistics.stages)
     yield from _queues({**statistics.queues, "command": statistics.commands})
     yield from _embedding(statistics.embedded)
+    disks = [((disk.name,), float(disk.free)) for disk in free_space(settings)]
+    about = "Free space on the disks of this machine: of the home folder, of blobs if on another."
+    yield gauge("fonds_disk_free_bytes", about, disks, ["disk"])
 
 
 def _run_metrics(statistics: RunStatistics) -> Iterator[Metric]:
