@@ -19,7 +19,7 @@ from fonds import errors
 from fonds.cli.main import MENU, app
 from fonds.seams import Seams
 from fonds.settings import Settings, read_settings
-from fonds.sources.registry import builtin_sources
+from fonds.sources.registry import SourceRegistry, builtin_sources
 from fonds.stores.blobs import open_blobs
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -101,6 +101,16 @@ def test_command_is_in_the_readme(command: str) -> None:
 def test_source_is_in_the_readme_and_in_the_reference(source: str) -> None:
     assert f"| `{source}` |" in _text(ROOT / "README.md")
     assert f"\n## {source}\n" in _text(DOCS / "reference" / "sources.md")
+
+
+@pytest.mark.parametrize("source", sorted(SourceRegistry().feeds()))
+def test_reference_names_the_addresses_that_a_feed_is_read_from(source: str) -> None:
+    page = (
+        (DOCS / "reference/sources.md").read_text().split(f"\n## {source}\n")[1].split("\n## ")[0]
+    )
+    addresses = builtin_sources()[source].info.addresses
+    assert addresses
+    assert all(f"`{address}`" in page for address in addresses)
 
 
 @pytest.mark.parametrize("setting", [each.name for each in fields(Settings)])

@@ -57,6 +57,8 @@ class SourceInfo:
     """One line on its content, for the table of sources in the README."""
     organisation: str
     """Its publisher."""
+    addresses: tuple[str, ...] = ()
+    """Where its lists and files are, for the reference."""
     version: str
     """Of the parser: if it is new, unchanged archived bytes are parsed again."""
     schedule: str | None

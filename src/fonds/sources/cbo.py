@@ -232,6 +232,7 @@ class Cbo:
         title="CBO publications",
         summary="cost estimates and other publications",
         organisation=PUBLISHER,
+        addresses=(FEED, f"{SITE}/rss/{{congress}}congress-cost-estimates.xml"),
         jurisdiction="United States",
         version="1.0.0",
         schedule="40 8-20/3 * * *",

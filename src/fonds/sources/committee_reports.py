@@ -376,6 +376,7 @@ INFO: Final = SourceInfo(
     title="Congressional Committee Reports",
     summary="reports of committees on bills, in full",
     organisation="U.S. Government Publishing Office",
+    addresses=("https://www.govinfo.gov/sitemap/CRPT_{year}_sitemap.xml",),
     jurisdiction="United States",
     version="1.0.0",
     schedule="50 6 * * *",

@@ -12,6 +12,8 @@ Quirks of the publisher:
 - Lists of committees from the congress.gov API (`hsag00`, `hsag15`) are understood as loose
   files; they say nothing of Congresses or addresses, and name a subcommittee twice.
 - No file carries a date, so no document has a `published_at`.
+- Most committees that ended have no page of their own: their `source_url` is that of the committee
+  above them if it has one, else congress.gov's page of all committees.
 """
 
 from __future__ import annotations
@@ -412,6 +414,7 @@ class Committees:
         title="Committees of Congress",
         summary="committees of Congress since 1973 and who sits on them",
         organisation="unitedstates/congress-legislators",
+        addresses=(_SITE,),
         jurisdiction="United States",
         version="1.0.0",
         schedule="40 5 * * *",

@@ -358,6 +358,7 @@ INFO: Final = SourceInfo(
     title="Congressional Record, daily edition",
     summary="the daily record, speech by speech, with its speakers",
     organisation="U.S. Government Publishing Office",
+    addresses=("https://www.govinfo.gov/sitemap/CREC_{year}_sitemap.xml",),
     jurisdiction="United States",
     version="1.0.0",
     # The issue of a day is online the next morning.

@@ -336,6 +336,7 @@ class Gao:
         title="GAO reports",
         summary="reports and testimonies, in full",
         organisation=PUBLISHER,
+        addresses=(FEED, f"{SITE}/products/", f"{FILES}/"),
         jurisdiction="United States",
         version="1.0.0",
         # The feed holds about two weeks; its own cache lives for an hour.

@@ -417,6 +417,7 @@ INFO: Final = SourceInfo(
     title="Congressional Hearings",
     summary="hearings of Congress with their witnesses, in full",
     organisation="U.S. Government Publishing Office",
+    addresses=("https://www.govinfo.gov/sitemap/CHRG_{year}_sitemap.xml",),
     jurisdiction="United States",
     version="1.0.0",
     schedule="20 7 * * *",

@@ -196,6 +196,7 @@ class MemberStatements:
         title="Statements of members of Congress",
         summary="press releases of members of Congress",
         organisation="Offices of the members of Congress",
+        addresses=(MEMBERS,),
         jurisdiction="United States",
         version="1.0.0",
         schedule="15 6,10,14,18,22 * * *",

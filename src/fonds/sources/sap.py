@@ -279,6 +279,7 @@ class Sap:
         title="Statements of Administration Policy",
         summary="statements of administration policy, the newer ones in full",
         organisation=ISSUER,
+        addresses=(LIST, ARCHIVE),
         jurisdiction="United States",
         version="1.0.0",
         schedule="50 9,15,21 * * *",

@@ -259,6 +259,7 @@ class Taxonomy:
         title="Subject terms, policy areas and agencies",
         summary="subject terms, policy areas, federal agencies",
         organisation="Congressional Research Service and Office of the Federal Register",
+        addresses=(_TERMS, _REGISTER),
         jurisdiction="United States",
         version="1.0.0",
         # The lists change a few times a year.

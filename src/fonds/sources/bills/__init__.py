@@ -318,6 +318,7 @@ class Bills:
         title="Bills of Congress",
         summary="bills and resolutions of Congress since 2003, with actions, sponsors and texts",
         organisation="U.S. Government Publishing Office and Library of Congress",
+        addresses=(_FEED, f"{BULK}/BILLSTATUS/", f"{BULK}/BILLS/"),
         jurisdiction="United States",
         version="1.0.0",
         # Statuses of the current Congress are rebuilt every four hours, at four, eight and twelve.

@@ -367,6 +367,7 @@ class Crs:
         title="CRS reports",
         summary="reports of the Congressional Research Service, in full",
         organisation=PUBLISHER,
+        addresses=(LIST,),
         jurisdiction="United States",
         version="1.0.0",
         # EveryCRSReport.com is brought up to date in the night.

@@ -92,6 +92,7 @@ class FederalRegister:
         title="Federal Register",
         summary="rules, proposed rules, notices and presidential documents since 1994, in full",
         organisation=PUBLISHER,
+        addresses=(f"{API}/documents.json", f"{SITE}/documents/full_text/xml/"),
         jurisdiction="United States",
         version="1.0.0",
         # The day's issue is complete by 8:45 in the morning.

@@ -198,6 +198,7 @@ class LdaFilings:
         title="Lobbying Disclosure Act filings",
         summary="lobbying registrations and reports: who, for whom, on what, for how much",
         organisation=PUBLISHER,
+        addresses=(f"{API}/filings/",),
         jurisdiction="United States",
         version="1.0.0",
         schedule="20 22 * * *",

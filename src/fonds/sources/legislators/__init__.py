@@ -549,6 +549,7 @@ class Legislators:
         title="Members of Congress",
         summary="members of Congress since 1789, presidents and vice presidents",
         organisation="unitedstates/congress-legislators",
+        addresses=(_SITE,),
         jurisdiction="United States",
         version="1.0.0",
         schedule="30 5 * * *",

@@ -178,6 +178,7 @@ class PublicLaws:
         title="Public and private laws",
         summary="public and private laws since 2013, in full",
         organisation="U.S. Government Publishing Office and Office of the Federal Register",
+        addresses=(f"{BULK}/{COLLECTION}/",),
         jurisdiction="United States",
         version="1.0.0",
         schedule="25 6 * * *",

@@ -188,6 +188,7 @@ class RollCallVotes:
         title="Roll call votes",
         summary="recorded votes of House and Senate since 1989, and how each member voted",
         organisation="U.S. House of Representatives and U.S. Senate",
+        addresses=(f"{CLERK}/evs/", f"{SENATE}/roll_call_lists/"),
         jurisdiction="United States",
         version="1.0.0",
         # Both chambers publish a vote within the hour, and may sit until late.
