@@ -135,7 +135,7 @@ def _print_line(logged_at: datetime, level: str, message: str, fields: Any) -> N
 
 
 def _latest_run(library: Library, source: str | None) -> str | None:
-    """The id of the latest run, which is named."""
+    """Print which run is the latest, and return its id."""
     latest = next(iter(recent_runs(library.database, source, 1)), None)
     if latest is None:
         return None

@@ -58,7 +58,7 @@ class SourceInfo:
     organisation: str
     """Its publisher."""
     addresses: tuple[str, ...] = ()
-    """Where its lists and files are, for the reference."""
+    """Addresses of its lists and files, for the reference."""
     version: str
     """Of the parser: if it is new, unchanged archived bytes are parsed again."""
     schedule: str | None
