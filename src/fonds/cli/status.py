@@ -130,8 +130,8 @@ def logs(
 
 
 def _print_line(logged_at: datetime, level: str, message: str, fields: Any) -> None:
-    named = " ".join(f"{key}={value}" for key, value in (fields or {}).items())
-    out.print(f"{logged_at:%Y-%m-%d %H:%M:%S} {level:5} {safe(message)}  {safe(named)}")
+    details = " ".join(f"{key}={value}" for key, value in (fields or {}).items())
+    out.print(f"{logged_at:%Y-%m-%d %H:%M:%S} {level:5} {safe(message)}  {safe(details)}")
 
 
 def _latest_run(library: Library, source: str | None) -> str | None:
