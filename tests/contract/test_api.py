@@ -7,17 +7,17 @@ import json
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
-from typing import Any, LiteralString
+from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
 import httpx
-import psycopg
 import pytest
-from psycopg import sql
 from sqlalchemy import func, select, update
 from tests.support.libraries.uploads import TEXT, upload_library, work
+from tests.support.servers import allow_connections
 from tests.unit.api.calling import BASE, Api, api_of, claim, events_in, refusal
 
 from fonds.library import Library
@@ -509,6 +509,10 @@ def test_health_and_metrics(api: Api) -> None:
     assert checks["database"] == f"ok, schema {HEAD}"
     assert re.fullmatch(r"ok, \d+ s ago", checks["blobs"])
     assert re.fullmatch(r"ok, [\d.,]+ (K|M|G|T)iB free", checks["disk"])
+    assert checks["worker"] == "no worker is running: start `fonds worker`"
+    with api.library.database.write() as connection:
+        record_worker(connection, "one", api.library.seams.clock.now(), timedelta(minutes=1))
+    assert api.get("/health", by={}).json()["checks"]["worker"] == "ok, running"
     assert refusal(api.get("/metrics", by={})) == (401, "unauthorized")
     assert refusal(api.get("/metrics")) == (403, "scope")
     api.upload(DATA)
@@ -524,23 +528,14 @@ def test_database_that_goes_away_and_comes_back_is_only_waited_for(
     name = urlsplit(postgres_database).path.strip("/")
     with upload_library(tmp_path, database=postgres_database) as library, api_of(library) as api:
         job = api.upload(DATA)
-        _allow(postgres_url, name, "false")
+        allow_connections(postgres_url, name, allowed=False)
         away = api.get(f"/jobs/{job['document_id']}")
         assert refusal(away) == (503, "database-unavailable")
         assert away.headers["retry-after"] == "5"
         key = {"Idempotency-Key": "through-the-storm"}
         assert api.announce(b"more", headers=key).status_code == 503
         assert refusal(api.get("/health", by={})) == (503, "unwell")
-        _allow(postgres_url, name, "true")
+        allow_connections(postgres_url, name, allowed=True)
         assert api.announce(b"more", headers=key).status_code == 201
         work(library)
         assert api.job(job["document_id"])["status"] == "complete"
-
-
-def _allow(server: str, name: str, allowed: LiteralString) -> None:
-    address = server.replace("+psycopg", "")
-    with psycopg.connect(address, autocommit=True) as connection:
-        statement = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS " + allowed)
-        connection.execute(statement.format(sql.Identifier(name)))
-        ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
-        connection.execute(ended, [name])

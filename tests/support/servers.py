@@ -35,6 +35,7 @@ import psutil
 import psycopg
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
+from psycopg import sql
 
 from fonds.schema import upgrade
 from fonds.seams import Seams
@@ -246,6 +247,15 @@ def postgres_database(server: str, *, is_bare: bool = False) -> Iterator[str]:
         yield server.replace("/postgres?", f"/{name}?")
     finally:
         _execute(server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def allow_connections(server: str, name: str, *, allowed: bool) -> None:
+    """Let a database accept connections or none; those that are open are closed."""
+    with psycopg.connect(server.replace("+psycopg", ""), autocommit=True) as connection:
+        statement = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}")
+        connection.execute(statement.format(sql.Identifier(name), sql.Literal(allowed)))
+        ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s"
+        connection.execute(ended, [name])
 
 
 def _postgres_template(server: str) -> LiteralString:

@@ -9,10 +9,12 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -53,11 +55,14 @@ def token_of(home: Path, user: str, *options: str) -> str:
 
 @contextmanager
 def started(
-    home: Path, *arguments: str, command: Sequence[str | Path] = ()
+    home: Path,
+    *arguments: str,
+    command: Sequence[str | Path] = (),
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[subprocess.Popen[str]]:
     with subprocess.Popen(
         [*(command or [servers.serving_command()]), *arguments],
-        env=_environment(home),
+        env=_environment(home, **variables),
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
@@ -273,6 +278,39 @@ def test_nobody_answers_is_told_with_what_to_start(home: Path, tmp_path: Path) -
     assert "`fonds worker`" in sent.stderr
     assert run(home, "jobs", *away, FONDS_TOKEN="fonds_x").returncode == 1
     assert run(home, "upload", str(file)).returncode == 2
+
+
+def test_server_started_while_its_database_is_away_answers_503_until_it_is_back(
+    home: Path, postgres_url: str, postgres_database: str
+) -> None:
+    name = urlsplit(postgres_database).path.strip("/")
+    servers.allow_connections(postgres_url, name, allowed=False)
+    variables = {"FONDS_DATABASE": postgres_database}
+    with started(home, "serve", "--port", "0", variables=variables) as process:
+        assert process.stderr is not None
+        address = re.search(r"(http://\S+) answers 503 until it does", process.stderr.readline())
+        assert address is not None
+        health = address[1] + "/health"
+        away = httpx.get(health, trust_env=False)
+        assert (away.status_code, away.json()["kind"]) == (503, "database-unavailable")
+        assert away.headers["retry-after"] == "5"
+        servers.allow_connections(postgres_url, name, allowed=True)
+        assert address_of(process) == address[1]
+        wait_until(lambda: httpx.get(health, trust_env=False).json().get("status") == "ok")
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_server_that_waits_for_its_database_ends_when_it_is_stopped(
+    home: Path, number: signal.Signals
+) -> None:
+    variables = {"FONDS_DATABASE": "postgresql://nobody@127.0.0.1:1/nothing"}
+    with started(home, "serve", "--port", "0", variables=variables) as process:
+        assert process.stderr is not None
+        assert "answers 503 until it does" in process.stderr.readline()
+        process.send_signal(number)
+        assert process.wait(PATIENCE) == 0
+        assert "Traceback" not in process.stderr.read()
 
 
 @pytest.mark.smoke

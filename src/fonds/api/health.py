@@ -22,6 +22,7 @@ from fonds.maintenance.findings import sized
 from fonds.maintenance.metrics import CONTENT_TYPE, render
 from fonds.runs.overview import LoadedSource, loaded_sources
 from fonds.schema import current_version, require_current
+from fonds.uploads.live_workers import NO_WORKER, is_worker_running
 
 TIMEOUT_SECONDS: Final = 5
 
@@ -36,7 +37,7 @@ async def health(request: Request) -> Response:
     """Check that database and object store respond, and that schema and disk are in order.
 
     The object store is tried in the background every half minute; the age of the last attempt is
-    given.
+    given. A missing worker is named, too; without one only uploads wait.
     """
     app = app_state(request)
     checks = {}
@@ -48,7 +49,9 @@ async def health(request: Request) -> Response:
         group.start_soon(run, "database", _check_database)
         group.start_soon(run, "blobs", _check_blobs)
         group.start_soon(run, "disk", _check_disk)
-    if all(outcome.startswith("ok") for outcome in checks.values()):
+        group.start_soon(run, "worker", _check_worker)
+    # A server without a worker serves all that is there: it needs no other in its place.
+    if all(outcome.startswith("ok") for name, outcome in checks.items() if name != "worker"):
         return JSONResponse({"status": "ok", "checks": checks})
     text = ErrorText(
         status=HTTPStatus.SERVICE_UNAVAILABLE,
@@ -117,6 +120,15 @@ def _check_disk(app: AppState) -> str:
     except OSError as error:
         return type(error).__name__
     return f"{'ok' if free >= CRITICAL_FREE else 'full'}, {sized(free)} free"
+
+
+def _check_worker(app: AppState) -> str:
+    try:
+        with app.library.database.read() as connection:
+            is_running = is_worker_running(connection, app.now())
+    except Exception as error:  # noqa: BLE001 — any error is the result of the check
+        return type(error).__name__
+    return "ok, running" if is_running else NO_WORKER
 
 
 _ROUTES: Final = (

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, NamedTuple
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from fonds.cli.imports import ending_on_ctrl_c
 from fonds.cli.output import EXIT_FAILED, EXIT_STOPPED, EXIT_USAGE, err, out
 from fonds.cli.session import Session
 from fonds.errors import FondsError, UsageError
@@ -149,7 +150,8 @@ class MenuGroup(TyperGroup):
 def commands_of(module: str) -> Mapping[str, Any]:
     """The commands that a module of this package registers."""
     app = typer.Typer()
-    import_module(f"fonds.cli.{module}").register(app)
+    with ending_on_ctrl_c():
+        import_module(f"fonds.cli.{module}").register(app)
     return typer.main.get_group(app).commands
 
 

@@ -7,6 +7,8 @@ import logging
 import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -15,6 +17,7 @@ from urllib.parse import urlsplit
 import typer
 
 from fonds.cli.children import child_commands
+from fonds.cli.imports import ending_on_ctrl_c
 from fonds.cli.output import AsJson, err, out, print_json, print_table, safe, to_json_value
 from fonds.cli.process import run_until_stopped, set_up_logging, stoppable
 from fonds.cli.session import find_owner
@@ -35,7 +38,10 @@ if TYPE_CHECKING:
     import socket
     from datetime import datetime
 
+    from fastapi import FastAPI
+
     from fonds.api.sessions import LoginLink
+    from fonds.cli.session import Session
     from fonds.library import Library
     from fonds.mcp.server import LibraryServer
     from fonds.settings import Settings
@@ -76,12 +82,64 @@ def serve(
               fonds serve --no-worker
               fonds serve --schedule
     """
-    from fonds.api.sessions import LoginLink  # noqa: PLC0415 — `token` starts 800 ms faster
-    from fonds.mcp import http  # noqa: PLC0415 — as above
+    with ending_on_ctrl_c():
+        from fonds.cli.server_start import prepare_or_wait  # noqa: PLC0415 — `token` starts faster
+        from fonds.mcp import http  # noqa: PLC0415 — as above
+        from fonds.web import site  # noqa: F401, PLC0415 — so that `_prepare` imports nothing
+
+    with ExitStack() as stack:
+        listening = stack.enter_context(http.bind_socket(host, port))
+        address = _address(listening, host)
+
+        def prepare() -> _PreparedServer:
+            return _prepare(context.obj, host, login=login, worker=worker)
+
+        with stoppable(exit_code=0) as stop:
+            prepared = prepare_or_wait(prepare, listening, address)
+        if prepared is None:
+            return
+        stack.enter_context(prepared.closing)
+        if stop.is_set():
+            return
+        err.print(f"serving {address}; stop it with Ctrl-C", markup=False)
+        _print_login(address, prepared.login_link)
+        if not prepared.has_worker:
+            err.print("no worker is running: uploads wait until `fonds worker` is started")
+        with (
+            following_websites(prepared.library),
+            child_commands(_child_commands(prepared, schedule=schedule)) as children,
+        ):
+
+            def stop_children() -> None:
+                for child in children:
+                    child.request_stop()
+
+            serving = http.serve(prepared.app, listening, on_stop=stop_children)
+            run_until_stopped(serving, exit_code=0)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _PreparedServer:
+    """An open library with its application: all for whose start the database is needed."""
+
+    library: Library
+    closing: ExitStack
+    """Closes the library."""
+    app: FastAPI
+    login_link: LoginLink | None
+    runs_worker: bool
+    """True if this server runs a worker itself."""
+    has_worker: bool
+    """True if uploads are processed, by this server or elsewhere."""
+
+
+def _prepare(session: Session, host: str, *, login: bool, worker: bool | None) -> _PreparedServer:
+    from fonds.api.sessions import LoginLink  # noqa: PLC0415 — as in `serve`
     from fonds.web.site import make_site  # noqa: PLC0415 — as above
 
-    # A server does not wait for its stores: it answers 503, and its clients try again.
-    with context.obj.library(outage_seconds=0.0) as library:
+    with ExitStack() as stack:
+        # A server does not wait for its stores: it answers 503, and its clients try again.
+        library = stack.enter_context(session.library(outage_seconds=0.0))
         exposed = is_exposed(host, _names(library.settings))
         if exposed and not _has_token(library):
             raise SettingsError(
@@ -93,33 +151,24 @@ def serve(
         # A proxy would write the link to its log, so a server for other machines has none.
         link = LoginLink(library.seams.clock) if sys.stdout.isatty() and not exposed else None
         app = make_site(library, is_exposed=exposed, needs_login=login, login_link=link)
-        app.state.shared.store_monitor.start()
-        with http.bind_socket(host, port) as listening:
-            address = _address(listening, host)
-            err.print(f"serving {address}; stop it with Ctrl-C", markup=False)
-            _print_login(address, link)
-            with (
-                following_websites(library),
-                child_commands(_child_commands(library, worker, schedule)) as children,
-            ):
-
-                def stop_children() -> None:
-                    for child in children:
-                        child.request_stop()
-
-                run_until_stopped(http.serve(app, listening, on_stop=stop_children), exit_code=0)
-
-
-def _child_commands(library: Library, worker: bool | None, schedule: bool) -> list[list[str]]:
-    """The commands that `fonds serve` also runs; a warning if no worker is running."""
-    home = ["--home", str(library.settings.home.absolute())]
-    names = ["scheduler"] if schedule else []
-    if library.database.is_sqlite if worker is None else worker:
-        names.append("worker")
-    else:
+        runs_worker = library.database.is_sqlite if worker is None else worker
         with library.database.read() as connection:
-            if not is_worker_running(connection, library.seams.clock.now()):
-                err.print("no worker is running: uploads wait until `fonds worker` is started")
+            is_running = is_worker_running(connection, library.seams.clock.now())
+        app.state.shared.store_monitor.start()
+        return _PreparedServer(
+            library=library,
+            closing=stack.pop_all(),
+            app=app,
+            login_link=link,
+            runs_worker=runs_worker,
+            has_worker=runs_worker or is_running,
+        )
+
+
+def _child_commands(prepared: _PreparedServer, *, schedule: bool) -> list[list[str]]:
+    """The commands that `fonds serve` also runs."""
+    home = ["--home", str(prepared.library.settings.home.absolute())]
+    names = [*(["scheduler"] if schedule else []), *(["worker"] if prepared.runs_worker else [])]
     return [[*home, name] for name in names]
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from fonds.cli.imports import ending_on_ctrl_c
 from fonds.cli.output import err
 from fonds.errors import MissingLibraryError, UsageError
 from fonds.settings import Settings, overridden_database, read_settings
@@ -43,8 +44,9 @@ class Session:
     @contextmanager
     def library(self, *, create: bool = False, **overrides: Any) -> Iterator[Library]:
         """Set up logging and open the library; `create` it if there is none, or raise an error."""
-        from fonds.cli.process import set_up_logging  # noqa: PLC0415 — see the module
-        from fonds.library import open_library  # noqa: PLC0415 — as above
+        with ending_on_ctrl_c():
+            from fonds.cli.process import set_up_logging  # noqa: PLC0415 — see the module
+            from fonds.library import open_library  # noqa: PLC0415 — as above
 
         self.settings()
         # First, since opening may wait for a server, and says so.

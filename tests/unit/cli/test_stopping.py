@@ -41,6 +41,11 @@ def event(seconds, ignoring):
         wait(None if ignoring else stop)
     print("ended", flush=True)
 
+def importing():
+    from fonds.cli import main
+    main.import_module = lambda _name: wait()
+    main.commands_of("crawl")
+
 {call}
 """
 BOTH: Final = (signal.SIGINT, signal.SIGTERM)
@@ -102,3 +107,11 @@ def test_a_second_signal_ends_the_process_at_once() -> None:
 def test_threads_that_are_left_do_not_keep_a_stopped_process() -> None:
     call = "threading.Thread(target=threading.Event().wait).start(); event(0.2, False)"
     assert ended(call, [signal.SIGTERM], 0.2) == (7, "ended\n")
+
+
+def test_ctrl_c_while_a_command_is_imported_ends_the_process_at_once_and_quietly() -> None:
+    # Python would raise KeyboardInterrupt in the import, and take itself apart for seconds.
+    with running("importing()", FOREVER) as process:
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate(timeout=30)
+    assert (process.returncode, out, errors) == (-signal.SIGINT, "", "")
