@@ -125,19 +125,15 @@ class Library:
         name: str,
         request: CodeRequest,
         *,
-        apart: bool = False,
         progress: Progress | None = None,
     ) -> CodeReport:
-        """Bring an edition of a code up to date, in invocations that keep to the budget.
-
-        `apart` gives each invocation a process of its own, whose memory the kernel limits.
-        """
+        """Bring an edition of a code up to date; with a budget, in invocations that keep to it."""
         from fonds.source_runners import CodeRunner  # noqa: PLC0415 — reading starts 30 ms faster
 
         runner = CodeRunner(self.sources.code(name))
         run = RunRequest(mode="manual", options=request.as_options())
         async with self.open_context(progress=progress, tables=False) as context:
-            return await runner.run_units(run, context, in_subprocess=apart)
+            return await runner.run_units(run, context)
 
     async def crawl(
         self,

@@ -57,7 +57,7 @@ class FeedRunner:
 
 @dataclass(frozen=True)
 class CodeRunner:
-    """Runs a code, which is planned as a tree and executed under a budget."""
+    """Runs a code, which is planned as a tree and executed unit by unit."""
 
     code: JurisdictionAdapter
 
@@ -65,11 +65,9 @@ class CodeRunner:
         """Ingest the edition that the options of the request name, or the newest."""
         return (await self.run_units(request, context)).run
 
-    async def run_units(
-        self, request: RunRequest, context: Context, *, in_subprocess: bool = False
-    ) -> CodeReport:
-        """As `run`, with a report on each unit; each invocation may get a process of its own."""
-        return await run_code(self.code, request, context, in_subprocess=in_subprocess)
+    async def run_units(self, request: RunRequest, context: Context) -> CodeReport:
+        """As `run`, with a report on each unit."""
+        return await run_code(self.code, request, context)
 
     async def audit(self, dates: AuditRange, context: Context) -> Audit:  # noqa: ARG002 — editions have no range
         """Look for every planned section of every edition."""

@@ -14,8 +14,6 @@ from fonds.selftest.state import blobs_of, rows_of
 from tests.support import servers
 
 FONDS: Final = Path(sys.executable).parent / "fonds"
-IN_PROCESS: Final = ("--max-memory-mib", "512")
-"""Room enough for the command to do all the work itself."""
 
 
 def environment(home: Path) -> dict[str, str]:

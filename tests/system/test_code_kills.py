@@ -19,7 +19,7 @@ from typing import Any
 
 import psutil
 import pytest
-from tests.support.code_commands import IN_PROCESS, contents, ingest, start
+from tests.support.code_commands import contents, ingest, start
 from tests.support.polling import wait_until
 from tests.support.upstreams.codes import (
     FolderServer,
@@ -28,33 +28,32 @@ from tests.support.upstreams.codes import (
     write_usc_title,
 )
 
-from fonds.codes.budget import Budget
 from fonds.codes.run import CodeRequest
 from fonds.library import open_library
 from fonds.runs.state import RunStatus
 
-APART = ("--invocation-process",)
+BUDGETED, UNLIMITED = "budgeted", "unlimited"
 TITLES = 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Code:
-    """A code, and a budget that takes several invocations to ingest it."""
+    """A code, and a budget in which it takes several invocations."""
 
     name: str
     version: str
     given: str
     subrequests: int
 
-    def command(self, how: tuple[str, ...]) -> list[str]:
+    def command(self, how: str) -> list[str]:
         """An ingest as a process."""
-        options = ["--from", self.given, "--version", self.version, *how]
-        return ["code", "ingest", self.name, *options, f"--max-subrequests={self.subrequests}"]
+        options = ["--from", self.given, "--version", self.version]
+        budget = [f"--budget={self.subrequests},128"] if how == BUDGETED else []
+        return ["code", "ingest", self.name, *options, *budget]
 
     def finish(self, home: Path) -> None:
         """Ingest to the end, in this process."""
-        budget = Budget(subrequests=self.subrequests, memory_mib=8192)
-        request = CodeRequest(version=self.version, given=self.given, budget=budget)
+        request = CodeRequest(version=self.version, given=self.given)
         with open_library(home, allow_private=True, rate_factor=0) as library:
             report = asyncio.run(library.ingest_code(self.name, request))
         assert report.run.status is RunStatus.SUCCESS
@@ -101,9 +100,7 @@ def codes(empty: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dic
 # Killing ----------------------------------------------------------------------------------
 
 
-def kill_in_the_midst(
-    home: Path, known: Ingested, how: tuple[str, ...], chance: random.Random
-) -> bool:
+def kill_in_the_midst(home: Path, known: Ingested, how: str, chance: random.Random) -> bool:
     """Kill an ingest, or its invocation's process; False if it was faster."""
     steps, delay = chance.randrange(known.steps), chance.uniform(0, 0.2)
     lock = home / "locks" / f"ingest-{known.code.name}.lock"
@@ -128,7 +125,7 @@ def steps_done(home: Path) -> int:
 def _kill_one_of(process: subprocess.Popen[str], chance: random.Random) -> None:
     with suppress(psutil.NoSuchProcess):
         parent = psutil.Process(process.pid)
-        chance.choice([parent, *parent.children()]).kill()
+        chance.choice([parent, *parent.children(recursive=True)]).kill()
 
 
 def assert_made_whole(home: Path, known: Ingested) -> None:
@@ -136,9 +133,7 @@ def assert_made_whole(home: Path, known: Ingested) -> None:
     assert contents(home) == known.contents
 
 
-def kill_once_and_finish(
-    empty: Path, folder: Path, known: Ingested, how: tuple[str, ...], seed: int
-) -> None:
+def kill_once_and_finish(empty: Path, folder: Path, known: Ingested, how: str, seed: int) -> None:
     chance = random.Random(seed)
     for attempt in count():
         home = Path(shutil.copytree(empty, folder / str(attempt)))
@@ -149,13 +144,14 @@ def kill_once_and_finish(
 
 
 @pytest.mark.parametrize(
-    ("name", "seed"), [("dc", 1), ("usc", 10), ("usc apart", 7), ("dc apart", 16)]
+    "case",
+    [("dc", UNLIMITED, 1), ("usc", UNLIMITED, 10), ("usc", BUDGETED, 7), ("dc", BUDGETED, 16)],
 )
 def test_killed_at_a_random_moment_the_code_ends_the_same(
-    empty: Path, tmp_path: Path, codes: dict[str, Ingested], name: str, seed: int
+    empty: Path, tmp_path: Path, codes: dict[str, Ingested], case: tuple[str, str, int]
 ) -> None:
-    name, _, apart = name.partition(" ")
-    kill_once_and_finish(empty, tmp_path, codes[name], APART if apart else IN_PROCESS, seed)
+    name, how, seed = case
+    kill_once_and_finish(empty, tmp_path, codes[name], how, seed)
 
 
 @pytest.mark.long
@@ -163,15 +159,15 @@ def test_killed_at_a_random_moment_the_code_ends_the_same(
 def test_killed_at_fifty_random_moments_the_code_ends_the_same(
     empty: Path, tmp_path: Path, codes: dict[str, Ingested], seed: int
 ) -> None:
-    name, how = ["usc", "dc"][seed % 2], [IN_PROCESS, APART][seed // 2 % 2]
+    name, how = ["usc", "dc"][seed % 2], [UNLIMITED, BUDGETED][seed // 2 % 2]
     kill_once_and_finish(empty, tmp_path, codes[name], how, seed)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("how", [IN_PROCESS, APART])
+@pytest.mark.parametrize("how", [UNLIMITED, BUDGETED])
 @pytest.mark.parametrize("name", ["usc", "dc"])
 def test_killed_time_and_again_the_code_ends_the_same(
-    empty: Path, tmp_path: Path, codes: dict[str, Ingested], name: str, how: tuple[str, ...]
+    empty: Path, tmp_path: Path, codes: dict[str, Ingested], name: str, how: str
 ) -> None:
     home = Path(shutil.copytree(empty, tmp_path / "home"))
     chance = random.Random(7)
@@ -194,9 +190,9 @@ def hanging(
     with FolderServer(folder / "site") as upstream:
         upstream.damage(stuck, "hangs")
         command = ["code", "ingest", "dc", "--from", upstream.address, "--version", "2016"]
-        with start(home, *command, *APART, "--json") as parent:
+        with start(home, *command, "--budget", "worker", "--json") as parent:
             wait_until(lambda: upstream.seen("/hangs") or parent.poll() is not None)
-            [child] = psutil.Process(parent.pid).children()
+            *_, child = psutil.Process(parent.pid).children(recursive=True)
             upstream.mend(stuck)
             yield home, upstream.address, parent, child
 
@@ -208,9 +204,11 @@ def test_unit_whose_process_is_killed_fails_alone_and_the_next_run_completes_it(
         child.kill()
         out, _ = parent.communicate(timeout=60)
         killed, other = json.loads(out)["units"]
-        mended = ingest(home, "dc", address, "--version", "2016", *IN_PROCESS)
+        mended = ingest(home, "dc", address, "--version", "2016")
     assert parent.returncode == 3
-    assert killed["error"].startswith("WorkerDiedError: the invocation's process ended")
+    assert killed["error"].startswith(
+        "WorkerDiedError: the worker ended while it had this item (SIGKILL)"
+    )
     assert (other["error"], other["inserted"]) == (None, 10)
     assert [(unit["error"], unit["inserted"]) for unit in mended.values()] == [
         (None, 10),

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import pytest
 import structlog
-from tests.support.code_commands import IN_PROCESS, ask, contents, ingest, run
+from tests.support.code_commands import ask, contents, ingest, run
 from tests.support.upstreams.codes import (
     Amendments,
     Damage,
@@ -33,7 +33,6 @@ CONNECTICUT = Path(__file__).parents[1] / "sources" / "cgs" / "files" / "mirror"
 SECTIONS, PER_CHAPTER, WORDS = 550, 200, 24
 NODES = 1 + 3 + SECTIONS
 TITLE = "usc/2024/root/title-91"
-UNBOUNDED = ("--max-memory-mib", "8192")
 OATH = "Whoever lights the quinquereme shall swear the zephyrine oath."
 LATER = Amendments(
     added={7: OATH, 333: "This section ends in five years."},
@@ -126,30 +125,30 @@ def test_unit_whose_walk_passes_the_budget_is_refused_with_advice_that_helps(
 ) -> None:
     home = tmp_path / "home"
     with FolderServer(CONNECTICUT) as upstream:
-        plan = ("code", "plan", "cgs", "--from", upstream.address, *UNBOUNDED, "--json")
-        few = look(home, *plan, "--max-subrequests", "4", code=1)["units"]
+        plan = ("code", "plan", "cgs", "--from", upstream.address, "--json")
+        few = look(home, *plan, "--budget", "4,8192", code=1)["units"]
         units = {unit["id"]: unit for unit in few}
         refused = units["cgs/2026/root/title-3"]["error"]
         assert refused.startswith("UnitTooLargeError: title-3 cannot be walked in one")
         assert "one batch of title-4c" in units["cgs/2026/root/title-4c"]["error"]
         part = re.findall(r"--unit (title-3/[\w-]+)", refused)[0]
-        [split] = look(home, *plan, "--unit", part)["units"]
+        [split] = look(home, *plan, "--budget", "1000,8192", "--unit", part)["units"]
     assert split["id"] == f"cgs/2026/root/{part}"
     assert not home.exists()
 
 
 @pytest.mark.long
 def test_walk_that_takes_too_much_memory_is_refused_too(titles: Path, tmp_path: Path) -> None:
-    plan = ("code", "plan", "usc", "--from", str(titles / "2024.xml"), "--max-memory-mib", "32")
+    plan = ("code", "plan", "usc", "--from", str(titles / "2024.xml"), "--budget", "1000,32")
     code, out, err = run(tmp_path / "home", *plan)
     assert code == 1
     assert "UnitTooLargeError: title-91 cannot be walked in one" in err
-    assert "--max-memory-mib" in err
+    assert "--budget" in err
     assert TITLE not in out
 
 
 def test_plan_refuses_a_budget_that_no_batch_fits_in(titles: Path, home: Path, look: Look) -> None:
-    tight = ("--from", str(titles / "2024.xml"), "--max-subrequests", "16", *UNBOUNDED)
+    tight = ("--from", str(titles / "2024.xml"), "--budget", "16,8192")
     [failed] = look(home, "code", "ingest", "usc", *tight, "--json", code=1)["units"]
     assert failed["error"].startswith("UnitTooLargeError: title-91: one batch needs more than")
     [refused] = look(home, "code", "plan", "usc", *tight, "--json", code=1)["units"]
@@ -181,16 +180,13 @@ def test_ingest_reports_every_invocation_within_its_limits(
     assert_within(unit, subrequests=1000, memory_mib=128)
 
 
-@pytest.mark.parametrize(
-    "how", ["--max-memory-mib=512", pytest.param("--invocation-process", marks=pytest.mark.long)]
-)
 def test_small_budget_takes_several_invocations_and_gives_the_same_rows(
-    held: tuple[Path, dict[str, Any]], titles: Path, home: Path, how: str
+    held: tuple[Path, dict[str, Any]], titles: Path, home: Path
 ) -> None:
-    given = (titles / "2024.xml", "--version", "2024", "--max-subrequests", "40", how)
+    given = (titles / "2024.xml", "--version", "2024", "--budget", "40,128")
     unit = ingest(home, "usc", *given)[TITLE]
     assert len(unit["invocations"]) >= 2
-    assert_within(unit, subrequests=40, memory_mib=512 if "512" in how else 128)
+    assert_within(unit, subrequests=40, memory_mib=128)
     assert unit["inserted"] == NODES
     assert contents(home) == contents(held[0])
 
@@ -253,7 +249,7 @@ def test_editions_stand_side_by_side_and_differ_where_they_were_amended(
     held: tuple[Path, dict[str, Any]], titles: Path, tmp_path: Path, look: Look
 ) -> None:
     home = Path(shutil.copytree(held[0], tmp_path / "home"))
-    ingest(home, "usc", titles / "2025.xml", "--version", "2025", *IN_PROCESS)
+    ingest(home, "usc", titles / "2025.xml", "--version", "2025")
     [found] = look(home, "code", "diff", "usc", "2024", "2025", "--json")["units"]
     assert found["added"] == []
     assert [each["id"].rpartition("/")[2] for each in found["removed"]] == [
@@ -308,7 +304,7 @@ def test_unit_whose_page_is_bad_fails_alone_and_is_completed_once_it_is_mended(
         for number, damage in damages.items():
             upstream.damage(dc_index(str(number)), damage)
         upstream.damage(dc_index(str(faltering)), "falters")
-        given = (upstream.address, "--version", "2016", *IN_PROCESS)
+        given = (upstream.address, "--version", "2016")
         units = ingest(home, "dc", *given, code=3)
         audit = look(home, "audit", "dc", "--json", code=3)["audit"]
         upstream.mend_all()
@@ -336,7 +332,7 @@ def test_section_whose_page_is_bad_is_missing_alone_and_comes_with_the_next_run(
     with council(tmp_path / "site", 2) as upstream:
         for number, damage in bad.items():
             upstream.damage(dc_section(number), damage)
-        given = (upstream.address, "--version", "2016", *IN_PROCESS)
+        given = (upstream.address, "--version", "2016")
         first, second = ingest(home, "dc", *given, code=3).values()
         audit = look(home, "audit", "dc", "--json", code=3)
         upstream.mend_all()
@@ -352,7 +348,7 @@ def test_section_whose_page_is_bad_is_missing_alone_and_comes_with_the_next_run(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("how", [(), ("--invocation-process",)])
+@pytest.mark.parametrize("how", [(), ("--budget", "worker")])
 def test_title_whose_archive_is_bad_fails_alone(
     home: Path, tmp_path: Path, look: Look, how: tuple[str, ...]
 ) -> None:

@@ -13,7 +13,6 @@ from playwright.sync_api import Page, expect
 from tests.support.libraries.demo import copy_demo_library
 from tests.web.browsing import PATIENCE, Site, aside, check_page, served
 
-from fonds.codes.budget import Budget
 from fonds.codes.run import CodeRequest
 
 OLDER: Final = "118-250"
@@ -51,7 +50,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with served(copy_demo_library(tmp_path_factory.mktemp("reading"))) as site:
         release = "data/uscode.house.gov/download/releasepoints/us/pl/118/250/usc53.xml"
         older = files("fonds.demo") / release
-        request = CodeRequest(version=OLDER, given=str(older), budget=Budget())
+        request = CodeRequest(version=OLDER, given=str(older))
         aside(lambda: asyncio.run(site.library.ingest_code("usc", request)))
         yield site
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -27,16 +28,14 @@ from fonds.cli.output import (
 from fonds.cli.process import run_until_stopped
 from fonds.cli.progress import exit_code, print_reports, progress_display
 from fonds.cli.session import Session
-from fonds.codes.budget import Budget
+from fonds.codes.budget import WORKER, Budget
 from fonds.codes.diff.editions import Comparison, UnitComparison
 from fonds.codes.diff.editions import compare_editions as compare
 from fonds.codes.diff.redline import excerpt, redline
 from fonds.codes.run import CodeReport, CodeRequest, UnitPlan, UnitReport, find_orders, plan_unit
-from fonds.errors import FondsError
+from fonds.errors import FondsError, UsageError
 from fonds.library import Library
 from fonds.sources.registry import SourceRegistry
-
-DEFAULT_BUDGET: Final = Budget()
 
 app = typer.Typer(help="Codes: statutes and regulations, in editions.", no_args_is_help=True)
 
@@ -57,14 +56,16 @@ Version = Annotated[
 Units = Annotated[
     list[str] | None, typer.Option("--unit", help="Only this unit, e.g. title-42; repeatable.")
 ]
-Subrequests = Annotated[
-    int,
-    typer.Option("--max-subrequests", min=1, help="Limit of one invocation, all kinds together."),
+BudgetName = Annotated[
+    str | None,
+    typer.Option(
+        "--budget",
+        metavar="worker|N,MIB",
+        help="Limits of each invocation: `worker` is 1,000 sub-requests and 128 MiB.",
+    ),
 ]
-Memory = Annotated[int, typer.Option("--max-memory-mib", min=1, help="Limit of one invocation.")]
 _MAX_PRINTED_FAILURES: Final = 5
-_SQLITE_CACHE_MIB: Final = 2
-"""The cache counts against the memory budget of an invocation."""
+_FIGURES: Final = re.compile(r"([1-9]\d{0,8}),([1-9]\d{0,8})")
 _STYLES: Final = {"delete": "red strike", "insert": "green"}
 
 
@@ -104,18 +105,19 @@ def plan(
     origin: From = None,
     version: Version = None,
     unit: Units = None,
-    max_subrequests: Subrequests = DEFAULT_BUDGET.subrequests,
-    max_memory_mib: Memory = DEFAULT_BUDGET.memory_mib,
+    budget: BudgetName = None,
     as_json: AsJson = False,
 ) -> None:
     """Walk a code and estimate the cost of ingesting it; nothing is written.
+
+    The invocations are those with a budget, which is `worker` by default, and those without one.
 
     \b
     Examples: fonds code plan usc --from usc42.xml --version 2024
               fonds code plan dc --from dc-law-xml --version 2016 --unit title-47
     """
-    budget = Budget(subrequests=max_subrequests, memory_mib=max_memory_mib)
-    request = CodeRequest(version=version, given=origin, units=tuple(unit or ()), budget=budget)
+    limits = _budget(budget) or Budget()
+    request = CodeRequest(version=version, given=origin, units=tuple(unit or ()))
 
     async def walk(library: Library) -> tuple[list[UnitPlan], list[tuple[str, str]]]:
         adapter = library.sources.code(name)
@@ -123,7 +125,7 @@ def plan(
         async with library.open_context(tables=False) as opened:
             for order in await find_orders(adapter, request, opened):
                 try:
-                    plans.append(await plan_unit(order, adapter, opened))
+                    plans.append(await plan_unit(order, adapter, opened, limits))
                 except FondsError as error:
                     failed.append((order.id, f"{type(error).__name__}: {error}"))
         return plans, failed
@@ -135,9 +137,16 @@ def plan(
             plans, failed = run_until_stopped(walk(library))
     if as_json:
         errors = [{"id": unit_id, "error": error} for unit_id, error in failed]
-        print_json({"units": [asdict(plan) for plan in plans] + errors})
+        without = {"budget": None, "invocations": len(plans)}
+        print_json(
+            {
+                "units": [asdict(plan) for plan in plans] + errors,
+                "budget": asdict(limits),
+                "without_budget": without,
+            }
+        )
     else:
-        _print_plans(plans)
+        _print_plans(plans, limits)
         for unit_id, error in failed:
             err.print(f"{unit_id}: {error}", style="red", markup=False)
     if failed:
@@ -152,44 +161,41 @@ def ingest(
     origin: From = None,
     version: Version = None,
     unit: Units = None,
-    max_subrequests: Subrequests = DEFAULT_BUDGET.subrequests,
-    max_memory_mib: Memory = DEFAULT_BUDGET.memory_mib,
-    invocation_process: Annotated[
-        bool,
-        typer.Option(
-            "--invocation-process",
-            help="Run each invocation in its own process, with memory limited by the kernel.",
-        ),
-    ] = False,
+    budget: BudgetName = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ingest an edition of a code, in as many invocations as the limits require.
+    """Ingest an edition of a code.
+
+    Without a budget, each unit is one invocation, and several units are ingested at a time. With
+    one, each invocation is a process that keeps to it, and a unit takes as many as it needs.
 
     \b
     Examples: fonds code ingest usc --from usc42.xml --version 2024
-              fonds code ingest cfr --unit title-40
+              fonds code ingest cfr --unit title-40 --budget worker
     """
-    budget = Budget(subrequests=max_subrequests, memory_mib=max_memory_mib)
-    request = CodeRequest(version=version, given=origin, units=tuple(unit or ()), budget=budget)
-    ingest_code(context.obj, name, request, apart=invocation_process, as_json=as_json)
+    request = CodeRequest(
+        version=version, given=origin, units=tuple(unit or ()), budget=_budget(budget)
+    )
+    ingest_code(context.obj, name, request, as_json=as_json)
 
 
-def ingest_code(
-    session: Session, name: str, request: CodeRequest, *, apart: bool = False, as_json: bool
-) -> NoReturn:
+def ingest_code(session: Session, name: str, request: CodeRequest, *, as_json: bool) -> NoReturn:
     """Ingest an edition, print the result of each unit, and exit."""
 
     async def work(library: Library) -> CodeReport:
         with progress_display(quiet=as_json) as progress:
-            return await library.ingest_code(name, request, apart=apart, progress=progress)
+            return await library.ingest_code(name, request, progress=progress)
 
-    with session.library(create=True, sqlite_cache_mib=_SQLITE_CACHE_MIB) as library:
+    if not as_json:
+        out.print(_mode(request.budget))
+    with session.library(create=True) as library:
         report = run_until_stopped(work(library))
     if as_json:
         print_json(
             {
                 "units": [_unit_fields(unit_report) for unit_report in report.units],
                 "run": report.run,
+                "budget": asdict(request.budget) if request.budget else None,
             }
         )
     else:
@@ -266,7 +272,30 @@ def _editions(info: Any, stored: list[StoredEdition]) -> str:
     )
 
 
-def _print_plans(plans: list[UnitPlan]) -> None:
+def _budget(text: str | None) -> Budget | None:
+    """Read the value of `--budget`."""
+    if text is None:
+        return None
+    if text == WORKER:
+        return Budget()
+    if (match := _FIGURES.fullmatch(text)) is None:
+        raise UsageError(
+            f"--budget {text}: give `worker`, or sub-requests and MiB with a comma, as 500,256"
+        )
+    return Budget(subrequests=int(match[1]), memory_mib=int(match[2]))
+
+
+def _mode(budget: Budget | None) -> str:
+    if budget is None:
+        return "no budget: one invocation for each unit"
+    return f"budget of an invocation: {_limits(budget)}"
+
+
+def _limits(budget: Budget) -> str:
+    return f"{budget.subrequests:,} sub-requests, {budget.memory_mib} MiB"
+
+
+def _print_plans(plans: list[UnitPlan], budget: Budget) -> None:
     print_table(
         ["unit", "nodes", "sections", "bytes", "fetches", "sub-requests", "invocations"],
         [
@@ -274,9 +303,11 @@ def _print_plans(plans: list[UnitPlan]) -> None:
             for p in plans
         ],
     )
-    if len(plans) > 1:
-        sections, invocations = sum(p.shards for p in plans), sum(p.invocations for p in plans)
-        out.print(f"{len(plans)} units, {sections:,} sections, {invocations:,} invocations")
+    sections, invocations = sum(p.shards for p in plans), sum(p.invocations for p in plans)
+    out.print(
+        f"{sections:,} sections: {invocations:,} invocations with a budget of {_limits(budget)};"
+        f" {len(plans):,} without one"
+    )
 
 
 def _print_units(reports: tuple[UnitReport, ...]) -> None:

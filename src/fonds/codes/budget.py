@@ -30,10 +30,15 @@ class Budget:
     """Peak of the process's anonymous memory."""
 
 
+WORKER: Final = "worker"
+"""The name of the budget that the specification has."""
+
+
 class Meter:
     """Counts the sub-requests of an invocation, and raises before one would exceed a limit."""
 
-    def __init__(self, budget: Budget) -> None:
+    def __init__(self, budget: Budget | None) -> None:
+        """Without a budget, requests are counted and nothing is limited."""
         self.budget = budget
         self.usage: Counter[Expense] = Counter()
         self._lock = Lock()
@@ -46,22 +51,22 @@ class Meter:
     @property
     def left(self) -> int:
         """Sub-requests that may still be made."""
+        if self.budget is None:
+            return sys.maxsize
         return self.budget.subrequests - self.subrequests
 
     def charge(self, expense: Expense) -> None:
         """Count one sub-request; raises `BudgetSpentError` if none is left."""
         with self._lock:
             if self.left < 1:
-                raise BudgetSpentError(
-                    f"the invocation's {self.budget.subrequests} sub-requests are used up"
-                )
+                raise BudgetSpentError(f"the invocation's {self.subrequests} sub-requests are used")
             self.usage[expense] += 1
 
     def require(self, *, subrequests: int = 0, memory: int = 0) -> None:
         """Raise `BudgetSpentError` unless so much is left, so that work does not stop half-way."""
         if self.left < subrequests:
             raise BudgetSpentError(f"{subrequests} more sub-requests would exceed the limit")
-        if memory_in_use() + memory > self.budget.memory_mib * MIB:
+        if self.budget and memory_in_use() + memory > self.budget.memory_mib * MIB:
             raise BudgetSpentError(
                 f"more memory would exceed the limit of {self.budget.memory_mib} MiB"
             )

@@ -2,28 +2,19 @@
 
 The first invocation walks the unit and stores the plan. Each of the following continues where the
 previous one ended, and looks up existing rows in the database; so any of them can be killed,
-repeated, or run by another process.
-
-An invocation may run in a child process, whose memory the kernel limits. The child reads its order
-from a pipe and writes one line of JSON. The pipe stays open while the parent is running: a child
-whose parent was killed exits immediately.
+repeated, or run by another process. Without a budget there is one invocation for a unit.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any, Final
+from typing import Final
 
-from fonds import errors, ids
-from fonds.codes.budget import MIB, Budget, Meter, memory_in_use, peak_memory, reset_peak
+from fonds import ids
+from fonds.codes.budget import MIB, Budget, Meter, peak_memory, reset_peak
 from fonds.codes.execute import Execution, ExecutionProgress, SectionWriter
 from fonds.codes.origin import ArchivingOrigin, EditionOrigin, open_blob, open_location
 from fonds.codes.packs import BatchPacks
@@ -39,20 +30,10 @@ from fonds.codes.plan import (
 )
 from fonds.codes.tree import Walked, walk
 from fonds.context import Context
-from fonds.engine.base import Engine, portable_settings, require_local_files
-from fonds.engine.opening import LOCAL, open_engine
-from fonds.errors import (
-    BlobExistsError,
-    EditionChangedError,
-    FondsError,
-    ItemMemoryError,
-    UnitTooLargeError,
-    WorkerDiedError,
-)
+from fonds.errors import BlobExistsError, EditionChangedError
 from fonds.runs.concurrency import in_thread
 from fonds.seams import charged_to
-from fonds.settings import Settings
-from fonds.sources.jurisdiction import JurisdictionAdapter, Span, TocNode
+from fonds.sources.jurisdiction import JurisdictionAdapter, TocNode
 from fonds.stores.database import repeatable
 
 REQUESTS_PER_COMPARISON: Final = 16
@@ -71,7 +52,8 @@ class UnitOrder:
     root: TocNode
     only: tuple[str, ...] = ()
     """Segments below the root, for a part of a unit that is too large to be walked."""
-    budget: Budget = field(default_factory=Budget)
+    budget: Budget | None = None
+    """The limits of one invocation; None for as much as it takes."""
     first_batch: int = 0
     """The batch after the last one of the previous invocation."""
 
@@ -107,17 +89,6 @@ class InvocationReport:
     def subrequests(self) -> int:
         """All that counts against the budget."""
         return self.http + self.database + self.blobs
-
-    def to_json(self) -> dict[str, Any]:
-        """The line that a child process writes."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> InvocationReport:
-        """Read the line of a child process."""
-        progress = ExecutionProgress(**values.pop("progress"))
-        progress.failures = [(section_id, error) for section_id, error in progress.failures]
-        return cls(progress=progress, **values)
 
 
 async def invoke(
@@ -239,159 +210,3 @@ def plan_head(order: UnitOrder, adapter: JurisdictionAdapter, walked: Walked) ->
         above=ids.tree_root(order.source, order.version),
     )
     return replace(head, id=order.id, unit=order.unit)
-
-
-CHILD: Final = "fonds.cli.code_worker"
-MEMORY_MIB: Final = 4096
-"""The limit of an engine for an invocation, far above the budget of the invocation."""
-SECONDS: Final = 6 * 3600.0
-"""The time limit of an engine; a thousand requests may be slow."""
-_MEMORY_RESERVE: Final = 16 * MIB
-"""Memory that a walk or a lookup of existing rows needs."""
-_TUPLE_FIELDS: Final = ("pages", "optional_pages", "leaf_pages")
-# One arena, since arenas do not reuse each other's memory; freed memory is returned to the system.
-_MALLOC_OPTIONS: Final = {
-    "MALLOC_ARENA_MAX": "1",
-    "MALLOC_TRIM_THRESHOLD_": "131072",
-    "MALLOC_MMAP_THRESHOLD_": "131072",
-}
-
-
-@contextmanager
-def open_invoker(
-    adapter: JurisdictionAdapter, context: Context, *, in_subprocess: bool = False
-) -> Iterator[Invoker]:
-    """Open the runner of invocations: this process, or a cluster if the settings name one."""
-    address = context.settings.engine
-    if address == LOCAL:
-        yield Invoker(adapter, context, in_subprocess=in_subprocess)
-        return
-    with open_engine(address, memory_mib=MEMORY_MIB, seconds=SECONDS) as engine:
-        yield Invoker(adapter, context, engine=engine)
-
-
-class Invoker:
-    """Runs invocations in this process while it is small enough, else in a child process.
-
-    With an engine, each runs there, and several units run concurrently.
-    """
-
-    def __init__(
-        self,
-        adapter: JurisdictionAdapter,
-        context: Context,
-        *,
-        in_subprocess: bool = False,
-        engine: Engine | None = None,
-    ) -> None:
-        self._adapter = adapter
-        self._context = context
-        self._in_subprocess = in_subprocess
-        self._engine = engine
-        self.concurrency = engine.workers if engine else 1
-        """The number of units that run concurrently."""
-        self._too_large = ""
-        """The id of the unit for which this process has too little memory left."""
-
-    async def __call__(self, order: UnitOrder) -> InvocationReport:
-        """Run one invocation."""
-        if self._engine is not None:
-            return await asyncio.to_thread(self._run_on_engine, self._engine, order)
-        has_memory = memory_in_use() + _MEMORY_RESERVE <= order.budget.memory_mib * MIB
-        if self._in_subprocess or order.id == self._too_large or not has_memory:
-            return await invoke_in_subprocess(order, self._context.settings)
-        try:
-            report = await invoke(order, self._adapter, self._context)
-        except UnitTooLargeError:
-            # This process uses memory for other things; a new process may have enough.
-            self._too_large = order.id
-            return await invoke_in_subprocess(order, self._context.settings)
-        if report.progress.next_batch == order.first_batch:
-            self._too_large = order.id
-        return _checked(report, order.budget)
-
-    def _run_on_engine(self, engine: Engine, order: UnitOrder) -> InvocationReport:
-        settings = portable_settings(self._context.settings)
-        # Each invocation limits its own rate; together they must not exceed it.
-        shared = replace(settings, rate_factor=settings.rate_factor / self.concurrency)
-        (outcome,) = engine.run(invoke_order, [(order, shared)])
-        report: InvocationReport = outcome.unwrap()
-        return report
-
-
-def invoke_order(item: tuple[UnitOrder, Settings]) -> InvocationReport:
-    """Run one invocation on a machine of a cluster."""
-    order, settings = item
-    require_local_files(settings)
-    return asyncio.run(invoke_in_subprocess(order, settings))
-
-
-async def invoke_in_subprocess(order: UnitOrder, settings: Settings) -> InvocationReport:
-    """Run one invocation in a child process."""
-    child = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        CHILD,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        env={
-            **os.environ,
-            **_MALLOC_OPTIONS,
-            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-        },
-    )
-    assert child.stdin is not None
-    assert child.stdout is not None
-    try:
-        child.stdin.write(json.dumps(_order_to_json(order, settings)).encode() + b"\n")
-        await child.stdin.drain()
-        output = await child.stdout.read()
-        code = await child.wait()
-    except BaseException:
-        with suppress(ProcessLookupError):
-            child.kill()
-        raise
-    return _read_report(output, code, order.budget)
-
-
-def _read_report(output: bytes, code: int, budget: Budget) -> InvocationReport:
-    if not output:
-        raise WorkerDiedError(f"the invocation's process ended without a report (exit code {code})")
-    values = json.loads(output)
-    if "error" in values:
-        raise _error_from_json(values)
-    return _checked(InvocationReport.from_json(values), budget)
-
-
-def _checked(report: InvocationReport, budget: Budget) -> InvocationReport:
-    """The report; raises if the peak of memory exceeded the limit."""
-    if report.peak_mib > budget.memory_mib:
-        raise ItemMemoryError(
-            f"an invocation took {report.peak_mib} MiB, more than the {budget.memory_mib} allowed"
-        )
-    return report
-
-
-def _error_from_json(values: dict[str, Any]) -> FondsError:
-    kind = getattr(errors, values["error"], None)
-    if isinstance(kind, type) and issubclass(kind, FondsError):
-        return kind(values["message"])
-    return FondsError(f"{values['error']}: {values['message']}")
-
-
-def _order_to_json(order: UnitOrder, settings: Settings) -> dict[str, Any]:
-    values = {entry.name: getattr(settings, entry.name) for entry in fields(Settings)}
-    encoded = {name: str(v) if isinstance(v, Path) else v for name, v in values.items()}
-    return {"order": asdict(order), "settings": {**encoded, "hosts": dict(settings.hosts)}}
-
-
-def read_order(line: bytes) -> tuple[UnitOrder, dict[str, Any]]:
-    """Read the order of a child process, and its settings."""
-    values = json.loads(line)
-    fields_of_order = values["order"]
-    span = fields_of_order["root"]["span"]
-    tuples = {name: tuple(fields_of_order["root"][name]) for name in _TUPLE_FIELDS}
-    root = TocNode(**{**fields_of_order["root"], **tuples, "span": Span(**span) if span else None})
-    budget, only = Budget(**fields_of_order["budget"]), tuple(fields_of_order["only"])
-    order = UnitOrder(**{**fields_of_order, "root": root, "budget": budget, "only": only})
-    return order, values["settings"]

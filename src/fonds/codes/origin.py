@@ -13,7 +13,7 @@ import hashlib
 import io
 import zipfile
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -290,9 +290,24 @@ class Address:
 
 def open_location(location: str | None, info: CodeInfo, context: Context) -> EditionLocation:
     """Open the value of `--from`: an address, a folder, a file; by default the publisher."""
-    if location is None or urlsplit(location).scheme in {"http", "https"}:
+    if location is None or is_address(location):
         return Address(location or info.base, info, context)
     return EditionFolder(Path(location).expanduser(), base=info.base)
+
+
+def local_size(location: str | None, pages: Sequence[str]) -> int:
+    """The size of pages in a folder, or of the archives they are in; 0 for an address."""
+    if location is None or is_address(location):
+        return 0
+    folder = Path(location).expanduser()
+    files = {page.partition(_MEMBER)[0] for page in pages}
+    paths = [folder] if folder.is_file() else [folder / file for file in files]
+    return sum(path.stat().st_size for path in paths if path.is_file())
+
+
+def is_address(location: str | None) -> bool:
+    """Whether the value of `--from` is an address, as the publisher's is, and not a path."""
+    return location is None or urlsplit(location).scheme in {"http", "https"}
 
 
 class EditionOrigin:

@@ -20,11 +20,11 @@ from fonds.codes.execute import STATEMENTS
 from fonds.codes.invocation import (
     InvocationReport,
     UnitOrder,
-    open_invoker,
     plan_head,
     walk_order,
 )
-from fonds.codes.origin import EditionOrigin, open_blob, open_location
+from fonds.codes.invokers import open_invoker
+from fonds.codes.origin import EditionOrigin, local_size, open_blob, open_location
 from fonds.codes.plan import NodeBatch, PlanHead, plan_lines, read_batches, read_head, update_unit
 from fonds.context import Context
 from fonds.errors import (
@@ -47,11 +47,11 @@ from fonds.stores.database import repeatable
 from fonds.stores.tables import code_units
 
 Invoke = Callable[[UnitOrder], Awaitable[InvocationReport]]
-"""Runs one invocation: in this process, in a child process, or on a cluster."""
+"""Runs one invocation: in this process, in another one, or on a cluster."""
 LISTED_FAILURES: Final = 3
 _DISCOVERY: Final = "discover"
 _MAX_STUCK: Final = 2
-"""Invocations in a row without a finished batch: one may have planned, or had too little memory."""
+"""Invocations in a row that wrote nothing: one may have planned, or had too little memory."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,7 +64,8 @@ class CodeRequest:
     """The value of `--from`: a file, folder or address; None is the publisher."""
     units: tuple[str, ...] = ()
     """Names of units (`title-42`) or of parts (`title-42/chapter-7`); empty for all units."""
-    budget: Budget = field(default_factory=Budget)
+    budget: Budget | None = None
+    """The limits of each invocation; None for one invocation a unit, as large as it must be."""
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> CodeRequest:
@@ -73,7 +74,9 @@ class CodeRequest:
             name: options[name] for name in ("version", "given") if options.get(name)
         }
         units = tuple(options.get("units", ()))
-        return cls(units=units, budget=Budget(**options.get("budget", {})), **values)
+        if options.get("budget"):
+            values["budget"] = Budget(**options["budget"])
+        return cls(units=units, **values)
 
     def as_options(self) -> dict[str, Any]:
         """The options of a run, which `of` reads."""
@@ -123,6 +126,10 @@ async def find_orders(
     return _select(orders, request.units) if request.units else orders
 
 
+def _size(order: UnitOrder) -> int:
+    return local_size(order.location, (*order.root.pages, *order.root.leaf_pages))
+
+
 def _require_unique(roots: Sequence[TocNode]) -> None:
     segments = [ids.segment(root.kind, root.number) for root in roots]
     if len(set(segments)) < len(segments):
@@ -156,29 +163,20 @@ async def run_code(
     adapter: JurisdictionAdapter,
     request: RunRequest,
     context: Context,
-    *,
-    in_subprocess: bool = False,
+    invoke: Invoke | None = None,
 ) -> CodeReport:
     """Ingest the edition named by the options of the request, or the newest.
 
-    With `in_subprocess`, each invocation runs in a child process.
+    `invoke` runs an invocation; by default it runs where the budget and the engine have it run.
     """
-    with open_invoker(adapter, context, in_subprocess=in_subprocess) as invoker:
-        return await run_units(adapter, request, context, invoker, concurrency=invoker.concurrency)
-
-
-async def run_units(
-    adapter: JurisdictionAdapter,
-    request: RunRequest,
-    context: Context,
-    invoke: Invoke,
-    *,
-    concurrency: int = 1,
-) -> CodeReport:
-    """Like `run_code`, with a function that runs invocations, for several units at a time."""
     async with start_run(adapter, request, context) as active:
-        work = _CodeRun(active, invoke, asyncio.Semaphore(concurrency))
-        await work.run_units(CodeRequest.of(request.options))
+        work = _CodeRun(active)
+        if orders := await work.find_orders(CodeRequest.of(request.options)):
+            if invoke is not None:
+                await work.run_units(orders, invoke)
+            else:
+                with open_invoker(orders, context) as invoker:
+                    await work.run_units(orders, invoker, concurrency=invoker.concurrency)
         work.finish()
     return CodeReport(run=active.report, units=tuple(work.reports))
 
@@ -186,13 +184,10 @@ async def run_units(
 @dataclass(slots=True)
 class _CodeRun:
     active: ActiveRun[JurisdictionAdapter]
-    invoke: Invoke
-    slots: asyncio.Semaphore
-    """One slot for each unit that runs concurrently."""
     reports: list[UnitReport] = field(default_factory=list)
 
-    async def run_units(self, request: CodeRequest) -> None:
-        """Ingest units in order; one that fails does not stop the others."""
+    async def find_orders(self, request: CodeRequest) -> list[UnitOrder]:
+        """The requested units; none if that fails, which is recorded."""
         stage = self.active.run.stages.discover
         started = stage.begin()
         try:
@@ -202,23 +197,37 @@ class _CodeRun:
             raise
         except Exception as error:  # noqa: BLE001 — whatever an adapter raises is its failure
             self._fail(_DISCOVERY, error, "discover")
-            return
+            return []
         finally:
             stage.end(started)
         self._resolve([_DISCOVERY])
         self.active.run.count(discovered=len(orders))
         stage.finish(len(orders))
-        units = [asyncio.ensure_future(self._run_unit(order)) for order in orders]
+        return orders
+
+    async def run_units(
+        self, orders: Sequence[UnitOrder], invoke: Invoke, *, concurrency: int = 1
+    ) -> None:
+        """Ingest units; one that fails does not stop the others."""
+        slots = asyncio.Semaphore(concurrency)
+        # The largest first, so that no process is left with one while the others have nothing.
+        order_of_start = sorted(orders, key=_size, reverse=True) if concurrency > 1 else orders
+        units = {
+            order.id: asyncio.ensure_future(self._run_unit(order, invoke, slots))
+            for order in order_of_start
+        }
         try:
-            self.reports += await asyncio.gather(*units)
+            self.reports += await asyncio.gather(*(units[order.id] for order in orders))
         finally:
-            for unit in units:
+            for unit in units.values():
                 unit.cancel()
 
-    async def _run_unit(self, order: UnitOrder) -> UnitReport:
-        async with self.slots:
+    async def _run_unit(
+        self, order: UnitOrder, invoke: Invoke, slots: asyncio.Semaphore
+    ) -> UnitReport:
+        async with slots:
             try:
-                return await self._execute(order)
+                return await self._execute(order, invoke)
             except (LeaseLostError, StoreUnavailableError):
                 raise
             except Exception as error:  # noqa: BLE001 — hostile bytes may break a parser in any way
@@ -236,9 +245,9 @@ class _CodeRun:
                 RunStatus.PARTIAL if loaded else RunStatus.FAILED, self.active.run.first_error
             )
 
-    async def _execute(self, order: UnitOrder) -> UnitReport:
+    async def _execute(self, order: UnitOrder, invoke: Invoke) -> UnitReport:
         done: list[InvocationReport] = []
-        async for report in self._invocations(order):
+        async for report in self._invocations(order, invoke):
             done.append(report)
             self.active.run.add(
                 Counts(inserted=report.progress.inserted, skipped=report.progress.skipped)
@@ -256,30 +265,35 @@ class _CodeRun:
             failures=failures,
         )
 
-    async def _invocations(self, order: UnitOrder) -> AsyncIterator[InvocationReport]:
-        """Run invocations until the unit is done; raises after two without a finished batch."""
+    async def _invocations(
+        self, order: UnitOrder, invoke: Invoke
+    ) -> AsyncIterator[InvocationReport]:
+        """Run invocations until the unit is done; raises after two without progress."""
         stuck = 0
         while True:
-            report = await self._run_invocation(order)
+            report = await self._run_invocation(order, invoke)
             yield report
             if report.is_done:
                 return
-            stuck = stuck + 1 if report.progress.next_batch == order.first_batch else 0
+            progress = report.progress
+            has_progressed = progress.next_batch > order.first_batch or progress.inserted
+            stuck = 0 if has_progressed else stuck + 1
             if stuck == _MAX_STUCK:
+                assert order.budget is not None, "without a budget, an invocation is always done"
                 raise UnitTooLargeError(
                     f"{order.unit}: one batch needs more than an invocation of "
                     f"{order.budget.subrequests} sub-requests and {order.budget.memory_mib} MiB; "
-                    "allow more (--max-subrequests, --max-memory-mib)"
+                    "allow more (--budget)"
                 )
-            order = replace(order, first_batch=report.progress.next_batch)
+            order = replace(order, first_batch=progress.next_batch)
 
-    async def _run_invocation(self, order: UnitOrder) -> InvocationReport:
+    async def _run_invocation(self, order: UnitOrder, invoke: Invoke) -> InvocationReport:
         """Run one invocation, which fetches, parses and loads; its time counts as loading."""
         stage = self.active.run.stages.load
         started = stage.begin()
         try:
             with logged_to(stage):
-                return await self.invoke(order)
+                return await invoke(order)
         finally:
             stage.end(started)
 
@@ -381,11 +395,15 @@ class UnitPlan:
     subrequests: int
     """An estimated maximum of the sub-requests, walk included."""
     invocations: int
+    """With the budget; without one, a unit takes one invocation."""
 
 
-async def plan_unit(order: UnitOrder, adapter: JurisdictionAdapter, context: Context) -> UnitPlan:
-    """Walk a unit and estimate the cost of executing it; nothing is written."""
-    meter = Meter(order.budget)
+async def plan_unit(
+    order: UnitOrder, adapter: JurisdictionAdapter, context: Context, budget: Budget
+) -> UnitPlan:
+    """Walk a unit and estimate the cost of executing it with a budget; nothing is written."""
+    order = replace(order, budget=budget)
+    meter = Meter(budget)
     location = open_location(order.location, adapter.info, context)
     origin = EditionOrigin(location, version=order.version)
     try:
@@ -397,10 +415,10 @@ async def plan_unit(order: UnitOrder, adapter: JurisdictionAdapter, context: Con
     _, *lines = plan_lines(walked, head)
     costs = [_cost(head, batch) for batch in read_batches(head, lines)]
     walking = meter.subrequests + len(head.pages) + _PLANNING_REQUESTS
-    if max(costs) + _PLANNING_REQUESTS > order.budget.subrequests:
+    if max(costs) + _PLANNING_REQUESTS > budget.subrequests:
         raise UnitTooLargeError(
             f"one batch of {order.unit} takes about {max(costs)} sub-requests, and its plan "
-            f"{_PLANNING_REQUESTS}: allow more than {order.budget.subrequests} (--max-subrequests)"
+            f"{_PLANNING_REQUESTS}: allow more than {budget.subrequests} (--budget)"
         )
     return UnitPlan(
         id=head.id,
@@ -410,7 +428,7 @@ async def plan_unit(order: UnitOrder, adapter: JurisdictionAdapter, context: Con
         walked=meter.subrequests,
         fetches=head.fetches,
         subrequests=walking + sum(costs),
-        invocations=_invocations(walking, costs, order.budget.subrequests),
+        invocations=_invocations(walking, costs, budget.subrequests),
     )
 
 

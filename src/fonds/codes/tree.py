@@ -296,7 +296,7 @@ def _too_large(tree: Tree, only: Sequence[str], error: BudgetSpentError) -> Unit
         node = next(tree.children(node), node)
     unit = "/".join([tree.segment(ROOT), *only])
     parts = [tree.segment(child) for child in tree.children(node) if not tree.is_leaf(child)]
-    advice = "Allow more (--max-subrequests, --max-memory-mib)"
+    advice = "Allow more (--budget)"
     if parts:
         listed = ", ".join(parts[:LISTED_PARTS]) + (", …" if len(parts) > LISTED_PARTS else "")
         advice += f", or ingest its {len(parts)} parts one at a time: --unit {unit}/{parts[0]}"

@@ -75,6 +75,8 @@ class LocalEngine:
     empty: after every item."""
     is_isolated: bool = False
     """The items are files of others, which may be hostile; results are then plain data."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Variables of the environment of workers, in addition."""
     _idle: list[_Worker] = field(default_factory=list, init=False, repr=False)
     _busy: set[_Worker] = field(default_factory=set, init=False, repr=False)
     _slots: Semaphore = field(init=False, repr=False)
@@ -317,7 +319,12 @@ def _start(channel: Channel, lifeline: Channel, engine: LocalEngine) -> subproce
         pass_fds=descriptors,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        env={**variables, **_ONE_THREAD, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        env={
+            **variables,
+            **_ONE_THREAD,
+            **engine.variables,
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        },
         start_new_session=True,
     )
 

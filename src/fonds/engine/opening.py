@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fonds.engine.base import MEMORY_MIB, SECONDS, Engine
@@ -23,10 +23,12 @@ def open_engine(
     preload: Sequence[str] = (),
     should_recycle: str = "",
     is_isolated: bool = False,
+    variables: Mapping[str, str] | None = None,
 ) -> Engine:
     """The engine of an address, with limits for each item.
 
-    `is_isolated` is for items that are files of others; their results are plain data.
+    `is_isolated` is for items that are files of others; their results are plain data. `variables`
+    are added to the environment of the processes.
     `workers` is for this machine, whose processors it counts otherwise; a cluster uses what it has.
     """
     limits: dict[str, Any] = {
@@ -35,6 +37,7 @@ def open_engine(
         "preload": preload,
         "should_recycle": should_recycle,
         "is_isolated": is_isolated,
+        "variables": variables or {},
     }
     kind, _, rest = address.partition(":")
     if address == LOCAL:

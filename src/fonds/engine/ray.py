@@ -13,7 +13,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -114,6 +114,7 @@ class ItemLimits(NamedTuple):
     preload: tuple[str, ...]
     should_recycle: str
     is_isolated: bool
+    variables: tuple[tuple[str, str], ...]
 
 
 def run_item(limits: ItemLimits, task: bytes) -> tuple[Any, FondsError | None]:
@@ -137,7 +138,7 @@ def run_pickled(task: bytes) -> bytes:
 @cache
 def _engine(limits: ItemLimits) -> LocalEngine:
     """The engine of this node for these limits; it is cached for the next item."""
-    return LocalEngine(workers=1, **limits._asdict())
+    return LocalEngine(workers=1, **{**limits._asdict(), "variables": dict(limits.variables)})
 
 
 ItemT = TypeVar("ItemT")
@@ -171,6 +172,7 @@ class RayEngine:
     """As in `LocalEngine`; so are `should_recycle` and `is_isolated`."""
     should_recycle: str = ""
     is_isolated: bool = False
+    variables: Mapping[str, str] = field(default_factory=dict)
     _counted: tuple[float, int] = field(default=(0.0, 0), init=False, repr=False)
     _is_open: bool = field(default=False, init=False, repr=False)
     _sent: set[Any] = field(default_factory=set, init=False, repr=False)
@@ -188,6 +190,7 @@ class RayEngine:
             tuple(self.preload),
             self.should_recycle,
             self.is_isolated,
+            tuple(self.variables.items()),
         )
         ray = join(self.address)
         self._is_open = True

@@ -15,7 +15,6 @@ from typing import Any, Final
 
 from sqlalchemy import select
 
-from fonds.codes.budget import Budget
 from fonds.codes.run import CodeRequest
 from fonds.demo.bundle import DATA, FEEDS, FIRST_DAY, LAST_DAY, bundled_sites
 from fonds.demo.http import Handler, Request, Response, not_found
@@ -76,8 +75,6 @@ OUTPUT: Final = "output"
 """The folder for the files of the website."""
 OPENING: Final = "open"
 """The first step, which opens or creates the library."""
-MEMORY_MIB: Final = 8192
-"""Enough for a code to be processed in the process that is killed."""
 OVERRIDES: Final[Mapping[str, Any]] = {
     "allow_private": True,
     "rate_factor": 0.0,
@@ -135,8 +132,7 @@ def _feeds(library: Library, corpus: Corpus) -> Iterable[str]:
 
 
 def _code(library: Library, _corpus: Corpus) -> Iterable[str]:
-    request = CodeRequest(budget=Budget(memory_mib=MEMORY_MIB))
-    report = asyncio.run(library.ingest_code("usc", request))
+    report = asyncio.run(library.ingest_code("usc", CodeRequest()))
     yield from _unsuccessful(report.run)
 
 

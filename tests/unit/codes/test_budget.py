@@ -348,7 +348,7 @@ def test_batch_that_no_invocation_can_finish_fails_with_advice(
     folder = publish(tmp_path / "site", pages_of([flat(45)], "page per node"))
     (unit,) = ingest(library, folder, budget=plenty(50)).units
     assert unit.error is not None
-    assert "--max-subrequests" in unit.error
+    assert "--budget" in unit.error
 
 
 def test_order_has_the_unit_and_id_of_its_root(library: Library, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from fonds import ids
 from fonds.codes.budget import Budget
 from fonds.codes.invocation import invoke
-from fonds.codes.run import CodeReport, CodeRequest, run_units
+from fonds.codes.run import CodeReport, CodeRequest, run_code
 from fonds.codes.tree import Walked, walk
 from fonds.errors import NotFoundError
 from fonds.library import Library
@@ -463,6 +463,6 @@ def ingest(
         async with library.open_context(tables=False) as context:
             here = partial(invoke, adapter=code, context=context)
             options = request.as_options()
-            return await run_units(code, RunRequest(mode="manual", options=options), context, here)
+            return await run_code(code, RunRequest(mode="manual", options=options), context, here)
 
     return asyncio.run(run())
