@@ -65,7 +65,7 @@ BudgetName = Annotated[
     ),
 ]
 _MAX_PRINTED_FAILURES: Final = 5
-_FIGURES: Final = re.compile(r"([1-9]\d{0,8}),([1-9]\d{0,8})")
+_NUMBERS: Final = re.compile(r"([1-9]\d{0,8}),([1-9]\d{0,8})")
 _STYLES: Final = {"delete": "red strike", "insert": "green"}
 
 
@@ -278,7 +278,7 @@ def _budget(text: str | None) -> Budget | None:
         return None
     if text == WORKER:
         return Budget()
-    if (match := _FIGURES.fullmatch(text)) is None:
+    if (match := _NUMBERS.fullmatch(text)) is None:
         raise UsageError(
             f"--budget {text}: give `worker`, or sub-requests and MiB with a comma, as 500,256"
         )

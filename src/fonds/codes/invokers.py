@@ -1,4 +1,4 @@
-"""Where invocations run: in this process, or in worker processes of this machine or of a cluster.
+"""The processes of invocations: this process, or worker processes of this machine or of a cluster.
 
 Without a budget, each processor has a process that runs one unit after the other. With one, every
 invocation is a copy of a process that has only imported modules; the kernel limits its memory.
@@ -139,7 +139,7 @@ def invoke_order(item: tuple[UnitOrder, Settings]) -> InvocationReport:
 
 async def _invoke(order: UnitOrder, context: Context) -> InvocationReport:
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(max_workers=1))
-    # The client is made anew in each event loop.
+    # Each event loop needs a client of its own.
     async with replace(context) as own:
         try:
             return await invoke(order, own.sources.code(order.source), own)

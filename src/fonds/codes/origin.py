@@ -306,7 +306,7 @@ def local_size(location: str | None, pages: Sequence[str]) -> int:
 
 
 def is_address(location: str | None) -> bool:
-    """Whether the value of `--from` is an address, as the publisher's is, and not a path."""
+    """True if the value of `--from` is an address, as the publisher's is, and not a path."""
     return location is None or urlsplit(location).scheme in {"http", "https"}
 
 
