@@ -1,19 +1,25 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pypdfium2
 import pytest
 from tests.unit.normalize.written_pdf import LINE, PICTURE, Said, assembled, lines, written
 
 from fonds.errors import NoTextError
-from fonds.model import NormalizedBody
+from fonds.model import NormalizedBody, OcrPage, UncertainText
 from fonds.normalize.pdf import PdfNormalizer
-from fonds.normalize.pdf.ocr import RapidOcr, Recognizers, Tesseract, language_of
+from fonds.normalize.pdf.ocr.engines import (
+    RapidOcr,
+    RecognizedText,
+    Recognizers,
+    Tesseract,
+    language_of,
+)
+from fonds.normalize.pdf.ocr.picture import Box, Grey
 
 PLAIN = PdfNormalizer(recognizer=None)
 ADVICE = (
@@ -31,17 +37,25 @@ def read(*pages: Iterable[Said | str]) -> NormalizedBody:
 
 
 class Reader:
-    """A recognizer that says what it is told to, and keeps what it saw."""
+    """A recognizer that says what it is told to, line by line, and keeps what it saw."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, confidence: float = 1.0, degrees: int = 0) -> None:
         self.text = text
+        self.confidence = confidence
+        self.degrees = degrees
         self.seen: list[tuple[int, int, str | None]] = []
 
-    def read(self, bitmap: Any, language: str | None) -> str:
-        self.seen.append((bitmap.width, bitmap.height, language))
+    def rotation(self, picture: Grey, language: str | None) -> int:
+        self.seen.append((picture.shape[1], picture.shape[0], language))
+        return self.degrees
+
+    def read(self, *_: object) -> list[RecognizedText]:
         if self.text == "fails":
             raise RuntimeError("the model is missing")
-        return self.text
+        return [
+            RecognizedText(Box(300, 300 + 50 * n, 2100, 340 + 50 * n), line, self.confidence)
+            for n, line in enumerate(self.text.splitlines())
+        ]
 
 
 def test_a_scanned_page_among_others_is_a_warning() -> None:
@@ -69,6 +83,28 @@ def test_a_recognizer_that_finds_nothing_or_fails_leaves_no_text(text: str) -> N
         PdfNormalizer(recognizer=Reader(text)).to_markdown(written([PICTURE]))
 
 
+def test_what_is_read_with_little_confidence_is_listed_with_its_place() -> None:
+    body = PdfNormalizer(recognizer=Reader("Paid: 3,000", confidence=0.4)).to_markdown(
+        written([PICTURE])
+    )
+    assert body.markdown == "Paid: 3,000\n"
+    assert body.uncertain == (UncertainText(start=0, end=11, confidence=0.4),)
+
+
+def test_marks_move_headings_and_pages_back_to_their_place() -> None:
+    pages = ([PICTURE], [Said(72, 700, "Annex", size=20, bold=True), *lines(72, 660, LINE, LINE)])
+    reader = Reader("A line of the first page.", confidence=0.4)
+    body = PdfNormalizer(recognizer=reader).to_markdown(written(*pages))
+    assert [body.markdown[mark.offset :][:6] for mark in body.pages] == ["A line", "# Anne"]
+    assert [body.markdown[heading.offset :][:7] for heading in body.headings] == ["# Annex"]
+
+
+def test_a_page_that_lies_on_its_side_is_turned_before_it_is_read() -> None:
+    reader = Reader("Upright.", degrees=90)
+    body = PdfNormalizer(recognizer=reader).to_markdown(written([PICTURE]))
+    assert body.markdown == "Upright.\n"
+
+
 def program(folder: Path, script: str) -> str:
     """A program that stands in for tesseract."""
     path = folder / "tesseract"
@@ -78,10 +114,13 @@ def program(folder: Path, script: str) -> str:
 
 
 def test_tesseract_gets_a_grey_picture_and_one_thread(tmp_path: Path) -> None:
-    script = 'echo "$OMP_THREAD_LIMIT thread reads $1"; head -n 1; cat >/dev/null'
+    row = r"5\t1\t1\t1\t1\t1\t300\t300\t900\t40\t96.5\t$OMP_THREAD_LIMIT:$size\n"
+    script = f'size="$(head -n 1 | tr " " -)"; printf "{row}"; cat >/dev/null'
     tesseract = Tesseract(program(tmp_path, script))
     body = PdfNormalizer(recognizer=tesseract).to_markdown(written([PICTURE]))
-    assert body.markdown == "1 thread reads stdin P5 2550 3301 255\n"
+    assert body.markdown == "1:P5-2550-3301-255\n"
+    assert body.report
+    assert body.report.ocr_pages == (OcrPage(page=1, confidence=0.965, letters=18),)
 
 
 @pytest.mark.parametrize("script", ["echo broken; exit 1", "cat >/dev/null"])
@@ -185,9 +224,12 @@ def test_rapidocr_alone_reads_japanese() -> None:
 
 def test_a_picture_with_japanese_script_goes_to_rapidocr() -> None:
     class Seen(RapidOcr):
-        def read(self, bitmap: Any, language: str | None) -> str:
-            return f"{bitmap.width} wide, {language}"
+        def read(
+            self, picture: Grey, cells: Sequence[Box], language: str | None
+        ) -> list[RecognizedText]:
+            text = f"{picture.shape[1]} wide, {language}, {len(cells)} cells"
+            return [RecognizedText(Box(300, 300, 2000, 340), text, 1.0)]
 
     recognizer = Recognizers(tesseract=tesseract(), rapidocr=Seen())
     body = PdfNormalizer(recognizer=recognizer).to_markdown(JAPANESE.read_bytes())
-    assert body.markdown == "2550 wide, ja\n"
+    assert body.markdown == "2550 wide, ja, 0 cells\n"

@@ -15,12 +15,9 @@ from fonds.normalize.markdown import MarkdownWriter, html_comment
 from fonds.normalize.pdf.blocks import Joiner, blocks_of, note_names
 from fonds.normalize.pdf.document import Pdf
 from fonds.normalize.pdf.layout import lines_of
-from fonds.normalize.pdf.ocr import (
-    RENDER_SCALE,
-    Recognizer,
-    installed_recognizer,
-    language_of,
-)
+from fonds.normalize.pdf.marks import without_marks
+from fonds.normalize.pdf.ocr import RENDER_SCALE, recognize
+from fonds.normalize.pdf.ocr.engines import Recognizer, installed_recognizer, language_of
 from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, Grid, PdfBlock, PdfPage, guarded
 from fonds.normalize.pdf.running_heads import Stripped, page_labels, without_running_heads
 from fonds.normalize.pdf.table import with_tables
@@ -57,13 +54,17 @@ class PdfNormalizer(BaseNormalizer):
         writer = _PdfWriter(Joiner(lines), labels, margin_texts, note_names(blocks))
         for block in blocks:
             writer.write(block)
-        return replace(writer.finish(warnings), report=_report(pages, blocks))
+        body = writer.finish(warnings)
+        if any(page.ocr for page in pages):
+            body = without_marks(body)
+        return replace(body, report=_report(pages, blocks))
 
 
 def _report(pages: Sequence[PdfPage], blocks: Sequence[PdfBlock]) -> ReadingReport:
     return ReadingReport(
         pages=len(pages),
         tables=sum(block.lines[0][1].table is not None for block in blocks),
+        ocr_pages=tuple(page.ocr for page in pages if page.ocr),
     )
 
 
@@ -86,30 +87,30 @@ def _read(data: bytes, recognizer: Recognizer | None) -> tuple[list[PdfPage], tu
         if scanned := [page for page in pages if page.scanned]:
             language = language_of(" ".join(page.run_text for page in pages), pdf.language)
             for page in scanned:
-                page.text = _recognized(pdf, page, recognizer, language)
+                _recognize(pdf, page, recognizer, language)
                 warnings.append(_about_scan(page, recognizer))
     finally:
         pdf.close()
     if removed := sum(page.removed for page in pages):
         warnings.append(f"{removed} control characters removed")
-    if not any(page.text or (page.rows and not page.scanned) for page in pages):
+    if not any(page.ocr or not (page.is_empty or page.scanned) for page in pages):
         raise NoTextError(_about_nothing(pages, recognizer))
     return pages, tuple(warnings)
 
 
-def _recognized(
+def _recognize(
     pdf: Pdf, page: PdfPage, recognizer: Recognizer | None, language: str | None
-) -> str:
+) -> None:
     if recognizer is None:
-        return ""
+        return
     scale = min(RENDER_SCALE, (_MAX_PIXELS / (page.width * page.height)) ** 0.5)
     bitmap = pdf.render(page.number - 1, scale)
-    text = guarded(lambda: recognizer.read(bitmap, language)) if bitmap else ""
-    return (text or "").strip()
+    if bitmap is not None:
+        guarded(lambda: recognize(page, bitmap, recognizer, language))
 
 
 def _about_scan(page: PdfPage, recognizer: Recognizer | None) -> str:
-    if page.text:
+    if page.ocr:
         return (
             f"page {page.number} has no usable text layer; its text was recognized from the picture"
         )

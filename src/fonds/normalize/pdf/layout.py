@@ -15,7 +15,15 @@ from itertools import pairwise
 from statistics import median
 from typing import Final
 
-from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, LinePart, PdfLine, PdfPage, TextRun
+from fonds.normalize.pdf.page import (
+    NOTE_CLOSE,
+    NOTE_OPEN,
+    LinePart,
+    PdfLine,
+    PdfPage,
+    PictureTable,
+    TextRun,
+)
 
 _BIN: Final = 2.0
 _MIN_BINS: Final = 8
@@ -172,28 +180,36 @@ _SECTION_SIGN: Final = re.compile(r"\s*§")
 
 def lines_of(page: PdfPage) -> list[PdfLine]:
     """All lines of a page as they are read."""
-    if page.text:
-        return _text_lines(page)
-    lines = _by_position(page) if _out_of_order(page.rows) else _as_drawn(page)
-    return [line for line in lines if line.text]
+    # A recognizer's order is its own.
+    by_position = page.ocr is not None or _out_of_order(page.rows)
+    lines = _by_position(page) if by_position else _as_drawn(page)
+    return _with_tables([line for line in lines if line.text], page.tables)
 
 
-def _text_lines(page: PdfPage) -> list[PdfLine]:
-    texts = [" ".join(line.split()) for line in page.text.split("\n")]
-    widest = max(map(len, texts))
-    pitch = min(12.0, page.height / (len(texts) + 1))
-    return [
-        PdfLine(
-            text=text,
-            x0=0.0,
-            x1=page.width * len(text) / max(widest, 1),
-            y=page.height - (number + 1) * pitch,
-            size=0.0,
-            bold=False,
+def _with_tables(lines: list[PdfLine], tables: Iterable[PictureTable]) -> list[PdfLine]:
+    """The lines, each table before the first line below it that is not at its side."""
+    for table in tables:
+        below = (at for at, line in enumerate(lines) if _is_below(line, table))
+        at = next(below, len(lines))
+        column = lines[at - 1].column if at else 0
+        lines.insert(
+            at,
+            PdfLine(
+                text="",
+                x0=table.x0,
+                x1=table.x1,
+                y=table.top,
+                size=table.size,
+                bold=False,
+                column=column,
+                table=table.grid,
+            ),
         )
-        for number, text in enumerate(texts)
-        if text
-    ]
+    return lines
+
+
+def _is_below(line: PdfLine, table: PictureTable) -> bool:
+    return line.y < table.top and line.x0 < table.x1 and line.x1 > table.x0
 
 
 # Order ------------------------------------------------------------------------------------

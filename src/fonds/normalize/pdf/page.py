@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from fonds.model import OcrPage
+
 WORDS: Final = re.compile(r"[^\W_]+")
 CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff\u200b\ufeff]")
 """Characters that no text keeps."""
@@ -62,6 +64,24 @@ class TextRun:
     """Set at an angle: margins, stamps, watermarks."""
 
 
+GridRow = tuple[tuple[str, ...], ...]
+"""Cells, each the texts of its lines."""
+
+Grid = tuple[GridRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PictureTable:
+    """A table and its place."""
+
+    x0: float
+    x1: float
+    top: float
+    size: float
+    """Of the type in it."""
+    grid: Grid
+
+
 @dataclass(slots=True)
 class PdfPage:
     """One page as read, before anything is put in order."""
@@ -79,8 +99,10 @@ class PdfPage:
     """Degrees that a viewer turns the page clockwise."""
     rows: list[list[TextRun]] = field(default_factory=list)
     """Runs of one line each, in the order of the content stream."""
-    text: str = ""
-    """Lines whose positions are unknown, such as recognized ones."""
+    tables: list[PictureTable] = field(default_factory=list)
+    """Those of a picture, whose texts are not among the rows."""
+    ocr: OcrPage | None = None
+    """How well the text was recognized, if it was."""
     scanned: bool = False
     """No usable text, but something is drawn."""
     outside: list[tuple[int, str]] = field(default_factory=list)
@@ -92,6 +114,11 @@ class PdfPage:
     def run_text(self) -> str:
         """All words of its runs, from which the language is guessed."""
         return " ".join(run.text for row in self.rows for run in row)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was read of it."""
+        return not self.rows and not self.tables
 
     def drop_outside(self) -> None:
         """Leave out what no viewer shows."""
@@ -160,11 +187,6 @@ def _vowelless(text: str) -> int:
 NOTE_OPEN: Final = "\ue000"
 NOTE_CLOSE: Final = "\ue001"
 """Around the number of a footnote in a line's text; no reader hands these characters on."""
-
-GridRow = tuple[tuple[str, ...], ...]
-"""Cells, each the texts of its lines."""
-
-Grid = tuple[GridRow, ...]
 
 
 class LinePart(NamedTuple):

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
 from statistics import median
 from typing import Final
 
@@ -82,6 +82,15 @@ class _TableRow:
 
 def with_tables(lines: Sequence[PdfLine]) -> list[PdfLine]:
     """The lines of a page, those of each table as one."""
+    groups = groupby(lines, key=lambda line: line.table is not None)
+    return [
+        line
+        for are_tables, group in groups
+        for line in (group if are_tables else _with_aligned(list(group)))
+    ]
+
+
+def _with_aligned(lines: Sequence[PdfLine]) -> list[PdfLine]:
     tables = [table for rows in _groups(_rows(_cells(lines))) if (table := _table(rows))]
     if not tables:
         return list(lines)
