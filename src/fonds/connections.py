@@ -14,6 +14,9 @@ import h11
 import structlog
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from fonds.peers import belongs_to_own_user
+from fonds.serving import is_loopback
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConnectionLimits:
@@ -32,6 +35,9 @@ class ConnectionLimits:
     read_seconds: float = 60.0
     """Without the client reading anything of a response."""
 
+
+IS_OWN_USER: Final = "is_own_user"
+"""In the state of a request from this machine: if its peer belongs to the user of this process."""
 
 _UNAVAILABLE: Final = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 5\r\n"
@@ -58,6 +64,9 @@ class _BoundedProtocol(H11Protocol):
         self._has_responded = False
         self._restart_body()
         super().connection_made(transport)
+        if self.client and is_loopback(self.client[0]):
+            peer = transport.get_extra_info("socket")
+            self.app_state = {**self.app_state, IS_OWN_USER: belongs_to_own_user(peer)}
         if len(self.connections) > self.limits.max_connections and not self._make_room():
             transport.write(_UNAVAILABLE)
             transport.close()

@@ -20,6 +20,7 @@ from fonds.api.clients import ClientAddresses, parse_address, proxy_trace
 from fonds.api.middleware import RequestMetrics
 from fonds.api.problems import ProblemError
 from fonds.api.sessions import LoginLink, Sessions
+from fonds.connections import IS_OWN_USER
 from fonds.context import Context
 from fonds.library import Library
 from fonds.maintenance.store_monitor import StoreMonitor
@@ -132,8 +133,12 @@ class AppState:
         return Caller(user_id=user_id, user_name=LOCAL, scope="user", token_id=NIL_ID)
 
     def is_local(self, request: Request) -> bool:
-        """True if a request needs no token for what the local user may do."""
-        return not self.needs_login and self.is_direct(request)
+        """True if a request needs no token for what the local user may do.
+
+        A proxy may leave no trace; but as a service it runs as another user of this machine.
+        """
+        is_own_user = request.scope.get("state", {}).get(IS_OWN_USER)
+        return not self.needs_login and is_own_user is not False and self.is_direct(request)
 
     def is_direct(self, request: Request) -> bool:
         """Whether a request comes from this machine, without a proxy and by a name of this machine.

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from starlette.requests import Request
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 from tests.support.libraries.uploads import upload_library
 from tests.unit.web.visiting import PAGE, Visit, visiting
@@ -104,6 +106,18 @@ def test_request_through_a_proxy_is_never_local(here: Visit, header: str) -> Non
     assert here.get("/upload", {**PAGE, header: "127.0.0.1"}).status_code == 303
 
 
+def test_request_of_http_1_0_is_never_local(here: Visit) -> None:
+    app = here.client.app
+
+    async def older(scope: Scope, receive: Receive, send: Send) -> None:
+        await app({**scope, "http_version": "1.0"}, receive, send)
+
+    with TestClient(
+        older, base_url="http://127.0.0.1", follow_redirects=False, client=("127.0.0.1", 50_000)
+    ) as client:
+        assert client.get("/upload", headers=PAGE).status_code == 303
+
+
 @pytest.mark.parametrize("peer", ["203.0.113.5", "10.0.0.1", "testclient", "::ffff:203.0.113.5"])
 def test_peer_that_is_not_loopback_is_never_local(here: Visit, peer: str) -> None:
     with visiting(here.library, peer=peer, base="http://127.0.0.1") as visit:
@@ -124,8 +138,11 @@ def test_searches_are_limited_by_visitor_behind_a_trusted_proxy(
         visiting(library, is_exposed=True, peer=PROXY) as visit,
     ):
         for client in ("198.51.100.7", "198.51.100.8"):
-            headers = {**PAGE, "x-forwarded-for": client}
-            answers = [visit.get("/?q=water", headers).status_code for _ in range(32)]
+            # Each request invents another first hop.
+            headers = [
+                {**PAGE, "x-forwarded-for": f"203.0.113.{number}, {client}"} for number in range(32)
+            ]
+            answers = [visit.get("/?q=water", each).status_code for each in headers]
             assert answers[:30] == [200] * 30
             assert answers[-1] == 429
 
