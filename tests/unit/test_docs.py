@@ -16,7 +16,7 @@ import pytest
 import typer.main
 
 from fonds import errors
-from fonds.cli.main import MENU, app
+from fonds.cli.main import MENU, OTHER_NAMES, app
 from fonds.seams import Seams
 from fonds.settings import Settings, read_settings
 from fonds.sources.registry import SourceRegistry, builtin_sources
@@ -121,6 +121,7 @@ def test_setting_is_documented_by_both_its_names(setting: str) -> None:
 @pytest.mark.parametrize("page", WRITTEN, ids=_name)
 def test_every_command_and_option_a_page_spells_out_exists(page: Path) -> None:
     for words, rest in _uses(page):
+        words = OTHER_NAMES.get(words, words)  # noqa: PLW2901 — another name of the same command
         name = next((n for n in _commands() if f"{words} ".startswith(f"{n} ")), None)
         assert name is not None, f"there is no command: fonds {words}"
         known = {option for each in _commands()[name].params for option in each.opts}

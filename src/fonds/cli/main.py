@@ -106,7 +106,7 @@ MENU: Final = {
 """All commands by name, in the order of the help."""
 
 
-_OTHER_NAMES: Final = {"health": "doctor"}
+OTHER_NAMES: Final = {"health": "doctor"}
 """Names by which commands are found, but not listed."""
 
 
@@ -117,7 +117,7 @@ class Menu(Mapping[str, Any]):
         self._imported: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        name = _OTHER_NAMES.get(name, name)
+        name = OTHER_NAMES.get(name, name)
         if name not in self._imported:
             self._imported |= commands_of(MENU[name].module)
         return self._imported[name]
