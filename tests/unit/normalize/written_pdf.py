@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,10 +23,28 @@ class Said:
 
 
 def written(
-    *pages: Iterable[Said | str], box: str = "0 0 612 792", extra: str = "", extra_page: str = ""
+    *pages: Iterable[Said | str],
+    box: str = "0 0 612 792",
+    extra: str = "",
+    extra_page: str = "",
+    annotations: Sequence[Sequence[str]] = (),
+    xfa: Mapping[str, str] | None = None,
 ) -> bytes:
-    """A PDF with these pages; a plain string is drawn as it is."""
+    """A PDF with these pages; a plain string is drawn as it is.
+
+    `annotations` are the entries of those on each page, with `LOOK` for an empty appearance; `xfa`
+    has the packets of an XFA form by name.
+    """
     kids = " ".join(f"{5 + 2 * n} 0 R" for n in range(len(pages)))
+    look = 5 + 2 * len(pages)
+    numbers = iter(range(look + 1, look + 1 + sum(map(len, annotations))))
+    references = [[f"{next(numbers)} 0 R" for _ in one] for one in annotations]
+    if annotations or xfa:
+        first = look + 1 + sum(map(len, annotations))
+        packets = " ".join(f"({name}) {first + n} 0 R" for n, name in enumerate(xfa or ()))
+        fields = " ".join(reference for one in references for reference in one)
+        extra = f"/AcroForm << /Fields [{fields}] /XFA [{packets}] >> {extra}"
+    annotated = [f"/Annots [{' '.join(one)}]" for one in references] or [""] * len(pages)
     objects = [
         f"<< /Type /Catalog /Pages 2 0 R {extra} >>",
         f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
@@ -37,12 +55,23 @@ def written(
         content = "\n".join(map(drawn, page))
         objects.append(
             f"<< /Type /Page /Parent 2 0 R /MediaBox [{box}] /Contents {6 + 2 * number} 0 R "
-            f"{extra_page} /Resources << /Font << /F1 3 0 R /F2 4 0 R >> >> >>"
+            f"{extra_page} {annotated[number]} /Resources << /Font << /F1 3 0 R /F2 4 0 R >> >> >>"
         )
         objects.append(
             f"<< /Length {len(content.encode('cp1252', 'replace'))} >>\n"
             f"stream\n{content}\nendstream"
         )
+    if annotations or xfa:
+        objects.append("<< /Subtype /Form /BBox [0 0 9 9] /Length 0 >>\nstream\n\nendstream")
+        objects += [
+            f"<< /Type /Annot {entry.replace('LOOK', f'{look} 0 R')} >>"
+            for one in annotations
+            for entry in one
+        ]
+        objects += [
+            f"<< /Length {len(packet)} >>\nstream\n{packet}\nendstream"
+            for packet in (xfa or {}).values()
+        ]
     return assembled(objects)
 
 
@@ -75,3 +104,32 @@ def paragraph(x: float, y: float, word: str) -> list[Said]:
     """Eight full lines of a narrow column, each marked with a word and its number."""
     texts = [f"{word}{n} of the text that fills a whole column" for n in range(8)]
     return lines(x, y, *texts)
+
+
+def text_field(x: float, y: float, value: str, *, width: float = 200, **entries: str) -> str:
+    """A field to write in; entries are those of its dictionary, such as `Ff` and `F`."""
+    more = " ".join(f"/{name} {entry}" for name, entry in entries.items())
+    return f"/Subtype /Widget /FT /Tx /T (t{x}-{y}) /V ({value}) {_rect(x, y, width)} {more}"
+
+
+def tick(x: float, y: float, *, is_ticked: bool, **entries: str) -> str:
+    """A box to tick; with `Ff` of 32768 a radio button."""
+    more = " ".join(f"/{name} {entry}" for name, entry in entries.items())
+    state = "/Yes" if is_ticked else "/Off"
+    return (
+        f"/Subtype /Widget /FT /Btn /T (b{x}-{y}) /V {state} /AS {state} {_rect(x, y, 9)} {more} "
+        "/AP << /N << /Yes LOOK /Off LOOK >> >>"
+    )
+
+
+def choice(x: float, y: float, chosen: str, options: dict[str, str], flags: int = 131072) -> str:
+    """A field to choose from; without flags, a list."""
+    shown = " ".join(f"[({value}) ({label})]" for value, label in options.items())
+    return (
+        f"/Subtype /Widget /FT /Ch /Ff {flags} /T (c{x}-{y}) /V {chosen} /Opt [{shown}] "
+        f"{_rect(x, y, 120)}"
+    )
+
+
+def _rect(x: float, y: float, width: float) -> str:
+    return f"/Rect [{x} {y - 2} {x + width} {y + 10}]"

@@ -14,6 +14,7 @@ from fonds.model import BaseNormalizer, NormalizedBody, ReadingReport
 from fonds.normalize.markdown import MarkdownWriter, html_comment
 from fonds.normalize.pdf.blocks import Joiner, blocks_of, note_names
 from fonds.normalize.pdf.document import Pdf
+from fonds.normalize.pdf.forms import VALUE, insert_values
 from fonds.normalize.pdf.layout import lines_of
 from fonds.normalize.pdf.marks import without_marks
 from fonds.normalize.pdf.ocr import RENDER_SCALE, recognize
@@ -54,7 +55,7 @@ class PdfNormalizer(BaseNormalizer):
         writer = _PdfWriter(Joiner(lines), labels, margin_texts, note_names(blocks))
         for block in blocks:
             writer.write(block)
-        body = writer.finish(warnings)
+        body = writer.finish(warnings, pages)
         if any(page.ocr for page in pages):
             body = without_marks(body)
         return replace(body, report=_report(pages, blocks))
@@ -63,6 +64,7 @@ class PdfNormalizer(BaseNormalizer):
 def _report(pages: Sequence[PdfPage], blocks: Sequence[PdfBlock]) -> ReadingReport:
     return ReadingReport(
         pages=len(pages),
+        fields=sum(page.filled for page in pages),
         tables=sum(block.lines[0][1].table is not None for block in blocks),
         ocr_pages=tuple(page.ocr for page in pages if page.ocr),
     )
@@ -89,13 +91,20 @@ def _read(data: bytes, recognizer: Recognizer | None) -> tuple[list[PdfPage], tu
             for page in scanned:
                 _recognize(pdf, page, recognizer, language)
                 warnings.append(_about_scan(page, recognizer))
+        for page in pages:
+            insert_values(page)
+        pages[-1].unplaced = pdf.unplaced_values()
     finally:
         pdf.close()
     if removed := sum(page.removed for page in pages):
         warnings.append(f"{removed} control characters removed")
-    if not any(page.ocr or not (page.is_empty or page.scanned) for page in pages):
+    if not any(map(_has_text, pages)) and not pages[-1].unplaced:
         raise NoTextError(_about_nothing(pages, recognizer))
     return pages, tuple(warnings)
+
+
+def _has_text(page: PdfPage) -> bool:
+    return bool(page.ocr or page.filled or not (page.is_empty or page.scanned))
 
 
 def _recognize(
@@ -147,10 +156,40 @@ class _PdfWriter:
         self._page = -1
         self._notes = notes
 
-    def finish(self, warnings: tuple[str, ...]) -> NormalizedBody:
+    def finish(self, warnings: tuple[str, ...], pages: Sequence[PdfPage]) -> NormalizedBody:
         self._start_page_before_block(len(self._labels) - 1)
         self._comment_block(self._margin_texts[-1])
+        self._values([value for page in pages for value in page.unplaced])
+        self._comments(pages)
         return self._writer.finish(warnings)
+
+    def _values(self, values: Sequence[tuple[str, str]]) -> None:
+        if values:
+            self._heading("Values of the form")
+        for caption, value in values:
+            self._item(f"{caption}: {VALUE} {value}" if caption else value)
+
+    def _comments(self, pages: Sequence[PdfPage]) -> None:
+        if any(page.comments for page in pages):
+            self._heading("Comments and stamps")
+        for at, page in enumerate(pages):
+            label = self._labels[at]
+            where = f"Page {label}" if label else f"PDF page {page.number}"
+            for comment in page.comments:
+                self._writer.page(label, page.number)
+                author = f" by {comment.author}" if comment.author else ""
+                self._item(f"{where}, {comment.kind}{author}: {comment.text}")
+
+    def _heading(self, text: str) -> None:
+        self._writer.begin(level=1)
+        self._writer.text(text)
+        self._writer.end()
+
+    def _item(self, text: str) -> None:
+        outer = self._writer.indent("  ", first="- ")
+        self._writer.begin()
+        self._writer.text(text)
+        self._writer.outdent(outer)
 
     def write(self, block: PdfBlock) -> None:
         page, line = block.lines[0]

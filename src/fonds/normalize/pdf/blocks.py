@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby, pairwise
 from typing import Final
 
+from fonds.normalize.pdf.forms import FILLED
 from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, Grid, PdfBlock, PdfLine
 
 SECTION: Final = re.compile(
@@ -211,6 +212,8 @@ def _continues(
         return False
     if block.lines[-1][0] != page or line.column != last.column:
         return _runs_on(last, line)
+    if FILLED.search(last.text) and not line.text[:1].islower():
+        return False
     gap = last.y - line.y
     # Titles are set in type larger than the page's leading was made for.
     nearest = 1.45 * leading if leading > line.size else 1.7 * line.size

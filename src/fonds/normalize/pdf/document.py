@@ -17,7 +17,17 @@ import pypdfium2 as pdfium
 from pypdfium2 import raw
 
 from fonds.errors import EncryptedError, MalformedError, ParseError, WrongContentError
-from fonds.normalize.pdf.page import WORDS, PdfPage, TextRun, cleaned, guarded, unmapped, unreadable
+from fonds.normalize.pdf.forms import FormReader, breaks_line, insert_values, is_blank
+from fonds.normalize.pdf.page import (
+    WORDS,
+    Box,
+    PdfPage,
+    TextRun,
+    cleaned,
+    guarded,
+    unmapped,
+    unreadable,
+)
 
 # Where a line ends in a hyphen, pdfium writes a non-character and goes on.
 _LINE: Final = re.compile("[^\r\n\ufffe\x02]+[\ufffe\x02]?")
@@ -25,6 +35,8 @@ _HYPHEN_ENDS: Final = ("\ufffe", "\x02")
 _BLANKS: Final = " \t\xa0\u3000\ufffe\x02"
 # A number behind a word may be a footnote's, of another size.
 _WORD: Final = re.compile(r"\S+?(?=\d{1,3}(?:\s|$))|\S+")
+# Fields lie over the lines or dots that show where to write.
+_FORM_WORD: Final = re.compile(r"([_.])\1+|(?:(?!([_.])\2)\S)+")
 _BOLD: Final = re.compile(r"bold|black|heavy|demi(?!-?light)|(?:^|[-,])(?:bd|bf)\b", re.IGNORECASE)
 _BOLD_TEX: Final = re.compile(r"\b(?:CMBX|CMB|SFBX|LMRoman\d+-Bold|ecbx)\d*", re.IGNORECASE)
 _FORCE_BOLD: Final = 1 << 18
@@ -32,9 +44,6 @@ _NAME_LENGTH: Final = 256
 _TURNED: Final = 0.1
 _CLOSE: Final = 0.5
 _BASIC_PLANE: Final = 0xFFFF
-
-
-_Box = tuple[float, float, float, float]
 
 
 class _Style(NamedTuple):
@@ -67,6 +76,8 @@ class NativeText:
         self._references = [ctypes.byref(number) for number in self._numbers]
         self._matrix = raw.FS_MATRIX()
         self._bold: dict[int, bool] = {}
+        self._breaks: set[int] = set()
+        """The starts of words before which a run ends, for a field begins there."""
         self.fonts: dict[int, list[str]] = {}
         """The text in each font."""
 
@@ -88,7 +99,7 @@ class NativeText:
         if boxes and not any(self._page.is_inside(*box) for box in boxes):
             return [TextRun(*boxes[0], size=0.0, bold=False, text=self._cleaned(words))]
         groups = [(start, end, self._object(self._index(start)))]
-        if len(boxes) > 1:
+        if len(boxes) > 1 or self._page.fields:
             groups = self._groups(start, end)
         if len(boxes) != len(groups):
             boxes = [self._box(first, last) for first, last, _ in groups]
@@ -101,23 +112,37 @@ class NativeText:
         """The words of a line that the file draws at once, together."""
         groups: list[tuple[int, int, Any]] = []
         last = None
-        for word in _WORD.finditer(self.text, start, end):
+        words = _FORM_WORD if self._page.fields else _WORD
+        for word in words.finditer(self.text, start, end):
             drawn = self._object(self._index(word.start()))
             address = _address(drawn)
-            if address == last:
+            if address == last and not self._is_break(word):
                 groups[-1] = (groups[-1][0], word.end(), drawn)
             else:
                 groups.append((*word.span(), drawn))
             last = address
         return groups
 
-    def _runs(self, groups: list[tuple[int, int, Any]], boxes: list[_Box]) -> list[TextRun]:
+    def _is_break(self, word: re.Match[str]) -> bool:
+        """True if a field of a form, or a line to write on, begins or ends before this word."""
+        if not self._page.fields:
+            return False
+        start = len(self.text[: word.start()].rstrip())
+        before, box = self._box(start - 1, start), self._box(*word.span())
+        is_break = is_blank(word[0]) or is_blank(self.text[start - 3 : start])
+        is_break |= any(breaks_line(field, before, box) for field in self._page.fields)
+        if is_break:
+            self._breaks.add(word.start())
+        return is_break
+
+    def _runs(self, groups: list[tuple[int, int, Any]], boxes: list[Box]) -> list[TextRun]:
         """One run for each group, or for those in one type that follow each other closely."""
-        merged: list[tuple[int, int, _Style, _Box]] = []
+        merged: list[tuple[int, int, _Style, Box]] = []
         for (start, end, drawn), box in zip(groups, boxes, strict=True):
             first, _, last, before = merged[-1] if merged else (0, 0, None, box)
             style = self._style(self._index(start), drawn, box[1], last)
-            if style is last and 0 <= box[0] - before[2] < _CLOSE * style.size:
+            is_close = 0 <= box[0] - before[2] < _CLOSE * style.size
+            if style is last and is_close and start not in self._breaks:
                 merged[-1] = (first, end, style, (before[0], before[1], box[2], before[3]))
             else:
                 merged.append((start, end, style, box))
@@ -129,7 +154,7 @@ class NativeText:
         self._page.removed += removed
         return text
 
-    def _run(self, start: int, end: int, style: _Style, box: _Box) -> TextRun:
+    def _run(self, start: int, end: int, style: _Style, box: Box) -> TextRun:
         text = self._cleaned(self.text[start:end])
         self.fonts.setdefault(style.font, []).append(text)
         if text and start and self.text[start - 1].isspace():
@@ -155,16 +180,16 @@ class NativeText:
         first = self._index(start)
         return first, self._index(end - 1) - first + 1
 
-    def _boxes(self, index: int, count: int) -> list[_Box]:
+    def _boxes(self, index: int, count: int) -> list[Box]:
         """One for each object that draws some of these characters."""
         left, top, right, bottom = self._numbers
         boxes = []
         for number in range(raw.FPDFText_CountRects(self._raw, index, count)):
             raw.FPDFText_GetRect(self._raw, number, *self._references)
-            boxes.append(self._box_on_page(left.value, bottom.value, right.value, top.value))
+            boxes.append(self.box_on_page(left.value, bottom.value, right.value, top.value))
         return boxes
 
-    def _box(self, start: int, end: int) -> _Box:
+    def _box(self, start: int, end: int) -> Box:
         index, count = self._range(start, end)
         boxes = self._boxes(index, count)
         if not boxes:
@@ -172,7 +197,8 @@ class NativeText:
         lefts, bottoms, rights, tops = zip(*boxes, strict=True)
         return min(lefts), min(bottoms), max(rights), max(tops)
 
-    def _box_on_page(self, x0: float, y0: float, x1: float, y1: float) -> _Box:
+    def box_on_page(self, x0: float, y0: float, x1: float, y1: float) -> Box:
+        """A box in the coordinates of the file as a viewer shows it."""
         if not self._page.rotation:
             left, bottom = self._page.left, self._page.bottom
             return x0 - left, y0 - bottom, x1 - left, y1 - bottom
@@ -239,7 +265,6 @@ def _address(pointer: Any) -> int:
 pdf_oxide.disable_logging()
 
 _HTML: Final = re.compile(rb"^\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
-_XFA: Final = (pdfium.raw.FORMTYPE_XFA_FULL, pdfium.raw.FORMTYPE_XFA_FOREGROUND)
 _MAX_PAGES: Final = 50_000
 _MAX_SIDE: Final = 200_000.0
 _FEW_CHARACTERS: Final = 24
@@ -295,9 +320,12 @@ class Pdf:
         if pages > _MAX_PAGES:
             raise MalformedError(f"this PDF claims {pages} pages; at most {_MAX_PAGES} are read")
         self.page_count = pages
+        self._forms = FormReader(self._pdfium) if self._pdfium is not None else None
 
     def close(self) -> None:
         """Give the readers' memory back."""
+        if self._forms is not None:
+            self._forms.close()
         if self._pdfium is not None:
             self._pdfium.close()
 
@@ -312,6 +340,10 @@ class Pdf:
             if native is not None:
                 native.close()
         return page
+
+    def unplaced_values(self) -> list[tuple[str, str]]:
+        """The captions and values of a form that no page draws, once all pages are read."""
+        return (guarded(self._forms.others) or []) if self._forms is not None else []
 
     def render(self, index: int, scale: float) -> Any:
         """The page as a grey bitmap of pdfium, or None where it cannot be drawn."""
@@ -337,8 +369,11 @@ class Pdf:
         if self._pdfium is not None:
             if attached := guarded(self._pdfium.count_attachments):
                 remarks.append(f"{attached} attached files are not read")
-            if guarded(self._pdfium.get_formtype) in _XFA:
-                remarks.append("this PDF is an XFA form; only its fallback pages are read")
+            if guarded(self._pdfium.get_formtype) == pdfium.raw.FORMTYPE_XFA_FULL:
+                remarks.append(
+                    "this PDF is an XFA form: a viewer may show other pages than those read; the "
+                    "values of its form are read"
+                )
         return remarks
 
     @property
@@ -370,7 +405,9 @@ class Pdf:
             page.width, page.height = width, height
 
     def _read(self, page: PdfPage, native: Any) -> None:
-        words = guarded(lambda: _native_text(page, native)) if native is not None else None
+        words = None
+        if native is not None:
+            words = guarded(lambda: _native_text(page, native, self._forms))
         if words is None or words.garbage_ratio > _DOUBTFUL or not WORDS.search(words.text):
             words = self._fallback_if_better(page, words or _PageText("", 0))
         garbage = words.garbage_ratio > _GARBAGE
@@ -379,6 +416,8 @@ class Pdf:
         if garbage or not WORDS.search(words.text):
             page.rows = []
         page.drop_outside()
+        if not page.scanned:
+            insert_values(page)
 
     def _fallback_if_better(self, page: PdfPage, words: _PageText) -> _PageText:
         """The words of the other reader, where it can make more of the fonts than pdfium."""
@@ -393,9 +432,11 @@ class Pdf:
         return other
 
 
-def _native_text(page: PdfPage, native: Any) -> _PageText:
+def _native_text(page: PdfPage, native: Any, forms: FormReader | None) -> _PageText:
     text = NativeText(native, page)
     try:
+        if forms is not None:
+            forms.read(native, page, text.box_on_page)
         page.rows = text.rows()
     finally:
         text.close()

@@ -82,6 +82,27 @@ class PictureTable:
     grid: Grid
 
 
+Box = tuple[float, float, float, float]
+"""Left, bottom, right and top, from the lower left corner of the page as a viewer shows it."""
+
+
+class FilledField(NamedTuple):
+    """A field of a form, or text typed on the page."""
+
+    box: Box
+    text: str
+    """Empty if nothing is filled in; of a box to tick its mark."""
+    is_tick: bool = False
+
+
+class PdfComment(NamedTuple):
+    """A comment or a stamp on a page."""
+
+    kind: str
+    author: str
+    text: str
+
+
 @dataclass(slots=True)
 class PdfPage:
     """One page as read, before anything is put in order."""
@@ -107,6 +128,15 @@ class PdfPage:
     """No usable text, but something is drawn."""
     outside: list[tuple[int, str]] = field(default_factory=list)
     """Printers' marks beyond the page's edges, which no viewer shows, and the rows before each."""
+    fields: list[FilledField] = field(default_factory=list)
+    """Those whose values are not among the rows yet."""
+    filled: int = 0
+    """How many fields are filled in."""
+    hidden_values: list[str] = field(default_factory=list)
+    """Values of fields that no viewer shows."""
+    comments: list[PdfComment] = field(default_factory=list)
+    unplaced: list[tuple[str, str]] = field(default_factory=list)
+    """On the last page: captions and values of a form that no page draws."""
     removed: int = 0
     """Control characters left out."""
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from fonds.normalize.pdf.forms import FILLED
 from fonds.normalize.pdf.page import PdfLine
 
 _MARGIN: Final = 0.13
@@ -93,6 +94,8 @@ def _fits(number: str, index: int, shifts: frozenset[int]) -> bool:
 
 def _margin(lines: Sequence[PdfLine], height: float) -> list[PdfLine]:
     """The outermost lines at the head and the foot of a page."""
+    # What people filled in is theirs, also where it is the same on all pages.
+    lines = [line for line in lines if not FILLED.search(line.text)]
     top = sorted((x for x in lines if x.y > (1 - _MARGIN) * height), key=lambda x: -x.y)
     bottom = sorted((x for x in lines if x.y < _MARGIN * height), key=lambda x: x.y)
     # A page number may hang right below a text that leaves a wide margin.
