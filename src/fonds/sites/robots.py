@@ -10,7 +10,13 @@ from urllib.parse import urlsplit
 
 from protego import Protego
 
-from fonds.errors import FetchError, NotFoundError, RefusedError, RobotsForbiddenError
+from fonds.errors import (
+    FetchError,
+    NotFoundError,
+    RefusedError,
+    RobotsForbiddenError,
+    TooLargeError,
+)
 from fonds.fetch.client import Fetcher
 from fonds.fetch.rates import Pace
 
@@ -22,6 +28,10 @@ MAX_DELAY: Final = 60.0
 """Seconds between two requests; a longer delay that a host states is not observed."""
 MAX_SIZE: Final = 512 * 1024
 """Bytes of the file that are read; the rest is ignored."""
+MAX_DOWNLOAD: Final = 16 << 20
+"""Bytes of the file that are received; a host that sends more is not asked."""
+MAX_LINES: Final = 5_000
+"""Each rule costs time when the file is read, and again for each address that is judged by it."""
 CACHE_SIZE: Final = 256
 FORBIDDEN: Final = "robots.txt forbids it"
 
@@ -85,23 +95,31 @@ class Robots:
     async def _fetch(self, url: str) -> Rules:
         """Fetch a robots.txt; a host without one allows everything."""
         try:
-            download = await self._fetcher.download(url, source=self._source, pace=PACE)
+            return read_rules(await self._download(url), self._agent)
         except (NotFoundError, RefusedError):
             return read_rules(b"", self._agent)
         except FetchError as error:
             raise FetchError(
                 f"its robots.txt cannot be read, so nothing is requested: {error}"
             ) from error
+
+    async def _download(self, url: str) -> bytes:
+        download = await self._fetcher.download(
+            url, source=self._source, pace=PACE, max_size=MAX_DOWNLOAD
+        )
         assert download is not None, "an unconditional request never returns None"
         try:
             with download.file.open("rb") as file:
-                return read_rules(file.read(MAX_SIZE), self._agent)
+                return file.read(MAX_SIZE)
         finally:
             download.discard()
 
 
 def read_rules(data: bytes, agent: str) -> Rules:
-    """The rules of a robots.txt; a malformed line forbids nothing."""
+    """The rules of a robots.txt; a malformed line forbids nothing. TooLargeError for too many."""
+    # Ignoring the rest of them could mean to request what a host forbids.
+    if len(data.splitlines()) > MAX_LINES:
+        raise TooLargeError(f"it has more than {MAX_LINES:,} lines")
     text = data.decode("utf-8-sig", errors="replace").replace("\0", "")
     return Rules(Protego.parse(text), agent)
 

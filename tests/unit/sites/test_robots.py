@@ -16,7 +16,17 @@ from fonds.errors import FetchError, RobotsForbiddenError
 from fonds.fetch.client import Fetcher
 from fonds.seams import Seams
 from fonds.settings import Settings
-from fonds.sites.robots import MARGIN, MAX_DELAY, PACE, Robots, Rules, agent_of, read_rules
+from fonds.sites.robots import (
+    MARGIN,
+    MAX_DELAY,
+    MAX_DOWNLOAD,
+    MAX_LINES,
+    PACE,
+    Robots,
+    Rules,
+    agent_of,
+    read_rules,
+)
 
 HOST = "https://example.org"
 
@@ -150,5 +160,22 @@ def test_a_host_whose_rules_cannot_be_had_is_not_asked(tmp_path: Path) -> None:
     with (
         asked(Answer(status=503), tmp_path) as (robots, base, _),
         pytest.raises(FetchError, match=r"robots\.txt cannot be read"),
+    ):
+        ask(robots, f"{base}/a.pdf")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"User-agent: *\n" + b"Disallow: /a*b$\n" * MAX_LINES,
+        b"#" * (MAX_DOWNLOAD + 1),
+    ],
+    ids=["many rules", "endless"],
+)
+def test_a_host_with_hostile_rules_is_not_asked(tmp_path: Path, body: bytes) -> None:
+    # 26,000 rules needed seconds to read, and a third of a second for each address.
+    with (
+        asked(Answer(body=body, media="text/plain"), tmp_path) as (robots, base, _),
+        pytest.raises(FetchError, match=r"so nothing is requested: .*(5,000 lines|16 MiB)"),
     ):
         ask(robots, f"{base}/a.pdf")
