@@ -237,6 +237,28 @@ def test_nothing_is_published_before_the_counts_are_right(library: Library) -> N
     assert now_of(library, job).status is JobStatus.COMPLETE
 
 
+def test_damaged_vector_is_not_published_and_a_retry_makes_it_again(library: Library) -> None:
+    job = send(library, make_user(library), TEXT.encode())
+    _carry_to(library, job, JobStatus.EMBEDDINGS_STORED)
+    whole = stored(library)
+    with library.database.write() as connection:
+        some = select(_vector.chunk_id).limit(1).scalar_subquery()
+        zeros = update(document_vector_buffer).values(vector=b"\0" * 128)
+        connection.execute(zeros.where(_vector.chunk_id == some))
+    work(library)
+    failed = now_of(library, job)
+    assert failed.status is JobStatus.FAILED_EMBEDDING
+    assert failed.last_error is not None
+    assert "1 stored vectors are damaged" in failed.last_error["message"]
+    assert _count(library, documents) == 0
+    retry_upload(library.context, failed, by="tester")
+    work(library)
+    assert now_of(library, job).status is JobStatus.COMPLETE
+    assert stored(library) == whole
+    with library.database.read() as connection:
+        assert b"\0" * 128 not in connection.scalars(select(_vector.vector)).all()
+
+
 class HangingReaders(InlineEngine):
     """Readers that end each reading at its limit, as for a file that takes for ever."""
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkable
 
 from fonds.errors import BadVectorsError
-from fonds.stores.vector_buffer import StoredVector
+from fonds.stores.vector_buffer import StoredVector, vector_sha
 
 if TYPE_CHECKING:
     import numpy as np
@@ -98,8 +96,3 @@ def pack_vectors(vectors: NDArray[Any], count: int, dims: int) -> list[StoredVec
         unit = unit.copy()
         unit[is_off] = exact / lengths[:, None]
     return [StoredVector(data, vector_sha(data)) for data in map(bytes, unit)]
-
-
-def vector_sha(data: bytes) -> str:
-    """The hash by which a stored vector is checked."""
-    return hashlib.sha256(base64.b64encode(data)).hexdigest()

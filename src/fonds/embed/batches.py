@@ -16,7 +16,6 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from fonds.embed.base import vector_sha
 from fonds.embed.client import EmbeddingClient, EmbeddingResult
 from fonds.embed.costs import costs_of_documents, price_of
 from fonds.errors import EmbedError
@@ -30,6 +29,7 @@ from fonds.stores.vector_buffer import (
     buffer_vectors,
     record_costs,
     store_vectors,
+    vector_sha,
     vectors_of_texts,
 )
 from fonds.stores.vectors import Generation

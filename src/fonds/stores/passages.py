@@ -25,6 +25,7 @@ from sqlalchemy import (
 )
 
 from fonds import ids
+from fonds.errors import GateError
 from fonds.model import Chunk
 from fonds.stores.database import Database, insert_ignoring, insert_many, run, vector_index
 from fonds.stores.fulltext import FullText, IndexEntry, headings_of, visible_text
@@ -36,6 +37,7 @@ from fonds.stores.tables import (
     embedding_generations,
     embedding_models,
 )
+from fonds.stores.vector_buffer import vector_sha
 from fonds.stores.vectors import Generation, generations
 
 
@@ -237,7 +239,7 @@ _PASSAGES: Final = (
     .order_by(_chunk.chunk_ord)
     .limit(_PAGE)
 )
-_VECTORS: Final = select(_vector.chunk_id, _vector.vector).where(
+_VECTORS: Final = select(_vector.chunk_id, _vector.vector, _vector.vector_sha).where(
     _vector.chunk_id.in_(bindparam("chunks", expanding=True)), _made_by
 )
 
@@ -334,7 +336,10 @@ def publish_passages(
     uid: UUID,
     title: str,
 ) -> None:
-    """Add the staged passages of a document to the full-text and vector indexes."""
+    """Add the staged passages of a document to the full-text and vector indexes.
+
+    GateError if one of their vectors is no longer the one that was stored.
+    """
     after = -1
     while page := connection.execute(_PASSAGES, {"of": uid, "after": after}).all():
         rows = [row._asdict() for row in page]
@@ -353,5 +358,8 @@ def _vectors(
     connection: Connection, generation: Generation, numbers: Mapping[UUID, int]
 ) -> list[tuple[int, bytes]]:
     params = {"chunks": list(numbers), **_by(generation)}
-    rows = connection.execute(_VECTORS, params)
+    rows = connection.execute(_VECTORS, params).all()
+    damaged = sum(vector_sha(bytes(row.vector)) != row.vector_sha for row in rows)
+    if damaged:
+        raise GateError(f"{damaged} stored vectors are damaged: their hash differs; retry to renew")
     return [(numbers[row.chunk_id], bytes(row.vector)) for row in rows]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +22,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     cast,
+    delete,
     exists,
     func,
     insert,
@@ -42,6 +45,11 @@ from fonds.stores.vectors import Generation, VectorIndex
 
 _chunk: Final = document_chunk_buffer.c
 _vector: Final = document_vector_buffer.c
+
+
+def vector_sha(data: bytes) -> str:
+    """The hash by which a stored vector is checked."""
+    return hashlib.sha256(base64.b64encode(data)).hexdigest()
 
 
 class PendingPassage(NamedTuple):
@@ -267,6 +275,18 @@ def buffer_vectors(
     shas = _stored_shas(connection, generation, list(vectors))
     added = {row: vector for row, vector in vectors.items() if shas.get(row) == vector.sha}
     return set(shas), added
+
+
+def remove_damaged_vectors(connection: Connection, document: UUID) -> int:
+    """Delete the vectors of a document that differ from their hash, so that they are made again."""
+    of_document = _vector.document_id == document
+    keys = (_vector.chunk_id, _vector.embed_model, _vector.embed_version)
+    rows = connection.execute(select(*keys, _vector.vector, _vector.vector_sha).where(of_document))
+    damaged = [row for row in rows if vector_sha(bytes(row.vector)) != row.vector_sha]
+    for row in damaged:
+        same = [key == getattr(row, key.name) for key in keys]
+        connection.execute(delete(document_vector_buffer).where(of_document, *same))
+    return len(damaged)
 
 
 def _only_unchanging(

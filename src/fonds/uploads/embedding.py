@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from fonds.embed.worker import embed_document
 from fonds.stores.passages import staged
+from fonds.stores.vector_buffer import remove_damaged_vectors
 from fonds.stores.vectors import Generation
 from fonds.uploads.jobs import RESET_COUNTERS, Job, JobTransition
 from fonds.uploads.resources import ClaimedJob
@@ -19,6 +20,8 @@ def queue_embedding(claimed: ClaimedJob) -> None:
     """`chunks_stored` → `embedding_queued`."""
     generation = claimed.resources.model().generation
     with claimed.transition() as transition:
+        # After a retry, vectors may be there already.
+        remove_damaged_vectors(transition.connection, transition.job.document_id)
         total = _total(transition.job)
         progress = {**(transition.job.progress or {}), "embeds_total": total, "embeds_done": 0}
         transition.move(

@@ -10,12 +10,12 @@ from sqlalchemy import select, text
 
 from fonds import ids
 from fonds.chunk.tokens import count
-from fonds.embed.base import vector_sha
 from fonds.model import Archived, Chunk, Document
 from fonds.stores.database import Database
 from fonds.stores.documents import DocumentWrite, WriteResult, write_documents
 from fonds.stores.passages import Passages
 from fonds.stores.tables import document_chunk_buffer
+from fonds.stores.vector_buffer import vector_sha
 from fonds.stores.vectors import Generation
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
