@@ -29,7 +29,7 @@ from bench.figures import Figure, asking, tell
 from bench.search import real
 from tests.support.libraries.passages import problems, put
 
-from fonds.embed.base import Embedder, vector_sha
+from fonds.embed.base import Embedder
 from fonds.embed.batches import MAX_TEXTS
 from fonds.embed.generations import ensure_generation
 from fonds.embed.registry import open_embedder
@@ -39,6 +39,7 @@ from fonds.seams import Seams
 from fonds.settings import Settings
 from fonds.stores.database import Database, open_database
 from fonds.stores.sqlite import batched
+from fonds.stores.vector_buffer import vector_sha
 
 AT_LEAST = 0.7
 PER_DOCUMENT = 10

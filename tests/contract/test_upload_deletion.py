@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import insert, select
@@ -21,10 +23,17 @@ from tests.support.libraries.uploads import (
 
 from fonds import ids
 from fonds.embed.worker import ensure_current
+from fonds.engine.readers import ReadingKey
 from fonds.errors import LeaseLostError, StoreError, UnknownDocumentError, UploadRefusedError
 from fonds.library import Library
+from fonds.normalize.registry import NormalizerInput, read_text
 from fonds.seams import Seams
-from fonds.stores.tables import core_tables, ingestion_embedding_queue, upload_deletions
+from fonds.stores.tables import (
+    core_tables,
+    idempotency_keys,
+    ingestion_embedding_queue,
+    upload_deletions,
+)
 from fonds.testing import ManualClock
 from fonds.uploads.deletion import SWEEP_FOR, delete_upload, finish_deletions
 from fonds.uploads.intake import complete_upload, staging_key
@@ -93,6 +102,7 @@ def test_nothing_of_a_deleted_upload_stays(library: Library) -> None:
     }
     with library.database.write() as connection:
         connection.execute(insert(ingestion_embedding_queue).values(row))
+        connection.execute(insert(idempotency_keys), _responses(library, job))
     words = (str(job.document_id), "policy.md", "sum insured")
     assert traces(library, *words) > {"documents", "document_chunk_buffer", "upload_jobs"}
 
@@ -106,8 +116,41 @@ def test_nothing_of_a_deleted_upload_stays(library: Library) -> None:
     with pytest.raises(UnknownDocumentError):
         library.document(ids.upload_id(job.document_id), owner=job.user_id)
     with library.database.read() as connection:
+        assert connection.scalars(select(idempotency_keys.c.key)).all() == ["other"]
         (kept,) = connection.execute(select(upload_deletions)).all()
     assert (kept.document_id, kept.status, kept.bytes) == (job.document_id, "complete", len(DATA))
+
+
+def _responses(library: Library, job: Job) -> list[dict[str, Any]]:
+    """Responses of the API that are stored: one about this upload, and one about another."""
+    of_both = {
+        "user_id": job.user_id,
+        "request_sha256": "x",
+        "status": 201,
+        "created_at": library.seams.clock.now(),
+    }
+    answers = {
+        "one": {"document_id": str(job.document_id), "name": "policy.md"},
+        "other": {"document_id": str(uuid4()), "name": "letter.md"},
+    }
+    return [{**of_both, "key": key, "answer": answer} for key, answer in answers.items()]
+
+
+def test_results_of_readers_are_forgotten_with_the_bytes_they_were_read_from(
+    library: Library,
+) -> None:
+    job = send(library, make_user(library), DATA)
+    work(library)
+    key = ReadingKey(job.raw_sha256, "a recipe")
+
+    def read(text: bytes) -> str:
+        item = NormalizerInput(normalizer="markdown_v1", data=text, address=None)
+        result: dict[str, str] = library.context.readers.read_now(read_text, item, key=key)
+        return result["markdown"].strip()
+
+    assert read(b"of the upload") == read(b"of others") == "of the upload"
+    assert deleted(library, job)
+    assert read(b"of others") == "of others"
 
 
 def test_deletion_leaves_what_other_uploads_share(library: Library) -> None:

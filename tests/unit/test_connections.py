@@ -173,7 +173,9 @@ def _is_reset(connection: socket.socket) -> bool:
 
 
 def test_connections_beyond_the_limit_displace_those_that_have_waited_longest() -> None:
-    with serving(ConnectionLimits(max_connections=10)) as server:
+    # Time alone closes none of them within this test.
+    limits = ConnectionLimits(max_connections=10, head_seconds=600, body_seconds=600)
+    with serving(limits) as server:
         first = [server.connect(HALF_BODY) for _ in range(5)]
         second = [server.connect(HALF_HEAD) for _ in range(5)]
         wait_until(lambda: server.get() == 200)
