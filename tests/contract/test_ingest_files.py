@@ -17,6 +17,7 @@ from sqlalchemy import func, select
 from fonds.errors import UsageError
 from fonds.library import Library, open_library
 from fonds.runs import files
+from fonds.runs.archives import DiskFile
 from fonds.runs.files import FilesReport
 from fonds.runs.state import RunStatus
 from fonds.selftest.state import rows_of
@@ -107,7 +108,7 @@ def test_files_that_belong_together_are_parsed_together() -> None:
         "pkg/html/x.htm",
         "pkg/pdf/x.pdf",
     ]
-    groups = files.grouped([files.DiskFile(name, io.BytesIO) for name in names])
+    groups = files.grouped([DiskFile(name, io.BytesIO) for name in names])
     assert [[file.name for file in group] for group in groups] == [
         ["a/1.json", "a/1.xml"],
         ["a/10.xml"],

@@ -204,22 +204,17 @@ def ingest(
     """Load files that you have, instead of fetching them.
 
     Files are matched to the source by their content; those of other kinds are listed with the
-    reason. Archives are read without being unpacked. Nothing is fetched.
+    reason. Archives of feeds are read without being unpacked, those of codes are unpacked into the
+    library's folder for temporary files. Nothing is fetched.
 
     \b
     Examples: fonds ingest bills --from BILLSTATUS-119-hr.zip
               fonds ingest federal_register --from 2026/ FR-2026-01.zip
-              fonds ingest usc --from xml_uscAll@119-36.zip
+              fonds ingest usc --from xml_uscAll@119-36.zip --version 119-36
     """
     paths = [*files, *(more or [])]
     if source in SourceRegistry().codes():
-        if len(paths) > 1:
-            raise UsageError(f"{source} is a code: name one file, folder or archive")
-        from fonds.cli.codes import ingest_code  # noqa: PLC0415 — `run` starts 60 ms faster
-        from fonds.codes.run import CodeRequest  # noqa: PLC0415 — as above
-
-        request = CodeRequest(version=version, given=str(paths[0]))
-        ingest_code(context.obj, source, request, as_json=as_json)
+        _ingest_code(context.obj, source, paths, version=version, as_json=as_json)
     if version is not None:
         raise UsageError(f"{source} is not a code and has no --version")
 
@@ -234,6 +229,25 @@ def ingest(
     else:
         _print_files(report)
     raise typer.Exit(exit_code([report.run]))
+
+
+def _ingest_code(
+    session: Session, name: str, paths: list[Path], *, version: str | None, as_json: bool
+) -> NoReturn:
+    from fonds.cli.codes import ingest_code  # noqa: PLC0415 — `run` starts 60 ms faster
+    from fonds.codes.edition_files import edition_folder, innermost  # noqa: PLC0415 — as above
+    from fonds.codes.run import CodeRequest  # noqa: PLC0415 — as above
+
+    def reject(member: str, reason: str) -> None:
+        err.print(f"left aside: {member}: {reason}", markup=False)
+
+    with edition_folder(paths, session.settings().home / "tmp", reject) as folder:
+        adapter = SourceRegistry().code(name)
+        location = (
+            folder if folder in paths else run_until_stopped(innermost(adapter, folder, version))
+        )
+        request = CodeRequest(version=version, given=str(location))
+        ingest_code(session, name, request, as_json=as_json)
 
 
 def _print_files(report: FilesReport) -> None:

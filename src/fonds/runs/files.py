@@ -10,9 +10,6 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-import tarfile
-import zipfile
-import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,6 +28,7 @@ from fonds.fetch.body_writer import BodyWriter
 from fonds.fetch.client import Download
 from fonds.model import Archived, FetchTask, ParsedRecord, Part, Raw, RawPart
 from fonds.runs.active_run import ActiveRun, start_run
+from fonds.runs.archives import DAMAGED, DiskFile, is_archive, is_hidden, is_zip, open_members
 from fonds.runs.fetch import FetchedTask
 from fonds.runs.load import Identity, Loader, identity_of
 from fonds.runs.state import RunReport, RunRequest, RunStatus
@@ -40,21 +38,15 @@ from fonds.stores.database import Database
 from fonds.stores.records import link_references
 from fonds.stores.tables import documents
 
-MAX_MEMBERS: Final = 1_000_000
-"""Of one archive; those of publishers have far fewer."""
 PACKAGE_FILE: Final = "mods.xml"
 """Describes a package of govinfo, which is all that is below the folder of this file."""
 STORAGE_FILES: Final = frozenset({"premis.xml", "dip.xml", "aip.xml"})
 """Files of a package that describe only how it is stored."""
 BATCH_SIZE: Final = 50
 """Groups of files that are looked up and loaded together."""
-TAR_SUFFIXES: Final = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 _CHUNK_SIZE: Final = 1 << 20
 _MAX_IN_MEMORY: Final = 4 << 20
-_ENCRYPTED: Final = 0x1
 _RICHEST_FORMATS: Final = (".xml", ".yaml", ".yml", ".json")
-_DAMAGED: Final = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError, ValueError)
-"""Raised while a damaged archive is read; `ValueError` includes bad encodings of names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +55,6 @@ class LeftAside:
 
     name: str
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class DiskFile:
-    """A file of a folder or archive that has not been read yet."""
-
-    name: str
-    """Below the given path, with slashes."""
-    open: Callable[[], IO[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,63 +311,31 @@ class _Reader:
             yield from self._read(self._path, self._path.name)
             return
         names = sorted(_files_below(self._path))
-        loose = [name for name in names if not _is_archive(name)]
+        loose = [name for name in names if not is_archive(name)]
         yield from self._store_all(DiskFile(n, partial(_open, self._path / n)) for n in loose)
         for name in names:
-            if _is_archive(name):
+            if is_archive(name):
                 yield from self._read(self._path / name, name)
 
     def _read(self, path: Path, name: str) -> Iterator[list[StoredFile]]:
         """The groups of one file, which may be an archive."""
-        if not _is_archive(name):
+        if not is_archive(name):
             yield from self._store_all([DiskFile(name, partial(_open, path))])
             return
         try:
-            yield from (
-                self._zip(path, name) if name.lower().endswith(".zip") else self._tar(path, name)
-            )
-        except _DAMAGED as error:
+            yield from self._read_archive(path, name)
+        except DAMAGED as error:
             self._leave_aside(name, f"the archive cannot be read further: {error}")
 
-    def _zip(self, path: Path, name: str) -> Iterator[list[StoredFile]]:
-        with zipfile.ZipFile(path) as archive:
-            members: dict[str, DiskFile] = {}
-            for number, info in enumerate(archive.infolist()):
-                if self._is_readable(name, info.filename, number, is_folder=info.is_dir()):
-                    members[info.filename] = DiskFile(info.filename, partial(archive.open, info))
-            yield from self._store_all(members.values())
+    def _read_archive(self, path: Path, name: str) -> Iterator[list[StoredFile]]:
+        def reject(member: str, reason: str) -> None:
+            self._leave_aside(f"{name}/{member}", reason)
 
-    def _tar(self, path: Path, name: str) -> Iterator[list[StoredFile]]:
-        """Members can only be read in the order of the archive, so all are stored first."""
-        stored: list[StoredFile] = []
-        with tarfile.open(path, "r|*") as archive:
-            # `next` returns None at the end, and the archive remembers all members.
-            for number, info in enumerate(iter(archive.next, None)):
-                archive.members.clear()  # type: ignore[attr-defined]
-                if not self._is_readable(name, info.name, number, is_folder=info.isdir()):
-                    continue
-                file = archive.extractfile(info) if info.isreg() else None
-                if file is None:
-                    self._leave_aside(f"{name}/{info.name}", "it is a link or a device")
-                else:
-                    member = str(PurePosixPath(info.name))  # not ./a.xml
-                    stored += self._store(DiskFile(member, partial(_same, file)))
-        yield from grouped(stored)
-
-    def _is_readable(self, archive: str, member: str, number: int, *, is_folder: bool) -> bool:
-        """True for a member to be read; one whose name is unsafe is left aside."""
-        if number >= MAX_MEMBERS:
-            raise ValueError(f"it has more than {MAX_MEMBERS} members")
-        if is_folder or _is_hidden(member):
-            return False
-        path = PurePosixPath(member)
-        if path.is_absolute() or ".." in path.parts or "\\" in member:
-            self._leave_aside(f"{archive}/{member}", "its name leads out of the archive")
-            return False
-        if _is_archive(member):
-            self._leave_aside(f"{archive}/{member}", "it is an archive within an archive")
-            return False
-        return True
+        with open_members(path, reject) as members:
+            if is_zip(name):
+                yield from self._store_all(list(members))
+            else:
+                yield from grouped([each for file in members for each in self._store(file)])
 
     def _store_all(self, files: Iterable[DiskFile]) -> Iterator[list[StoredFile]]:
         for group in grouped(files):
@@ -408,7 +359,7 @@ class _Reader:
             if writer.size:
                 return [StoredFile(file.name, self._archive(name, sha256, writer))]
             self._leave_aside(file.name, "it is empty")
-        except (*_DAMAGED, RuntimeError, TooLargeError) as error:
+        except (*DAMAGED, RuntimeError, TooLargeError) as error:
             # zipfile raises RuntimeError for encrypted members.
             self._leave_aside(file.name, str(error))
         finally:
@@ -453,26 +404,12 @@ def grouped(files: Iterable[FileT]) -> Iterator[list[FileT]]:
 def _files_below(folder: Path) -> Iterator[str]:
     """The names of files below a folder; hidden ones and links are left out."""
     for path, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not _is_hidden(name)]
+        folders[:] = [name for name in folders if not is_hidden(name)]
         for name in names:
             file = Path(path, name)
-            if not _is_hidden(name) and stat.S_ISREG(file.lstat().st_mode):
+            if not is_hidden(name) and stat.S_ISREG(file.lstat().st_mode):
                 yield file.relative_to(folder).as_posix()
-
-
-def _is_hidden(name: str) -> bool:
-    """True for files of the system, not of the publisher."""
-    parts = PurePosixPath(name).parts
-    return any(part.startswith((".", "__MACOSX")) and part != ".." for part in parts)
-
-
-def _is_archive(name: str) -> bool:
-    return name.lower().endswith((".zip", *TAR_SUFFIXES))
 
 
 def _open(path: Path) -> IO[bytes]:
     return path.open("rb", buffering=0)
-
-
-def _same(file: IO[bytes]) -> IO[bytes]:
-    return file
