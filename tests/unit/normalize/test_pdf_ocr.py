@@ -12,6 +12,7 @@ from tests.unit.normalize.written_pdf import LINE, PICTURE, Said, assembled, lin
 from fonds.errors import NoTextError
 from fonds.model import NormalizedBody, OcrPage, UncertainText
 from fonds.normalize.pdf import PdfNormalizer
+from fonds.normalize.pdf.ocr import RENDER_SCALE
 from fonds.normalize.pdf.ocr.engines import (
     RapidOcr,
     RecognizedText,
@@ -19,14 +20,17 @@ from fonds.normalize.pdf.ocr.engines import (
     Tesseract,
     language_of,
 )
-from fonds.normalize.pdf.ocr.picture import Box, Grey
+from fonds.normalize.pdf.ocr.picture import Box, Grey, grey_of, straightened, turned
 
 PLAIN = PdfNormalizer(recognizer=None)
 ADVICE = (
     "page 2 has no usable text layer; to have it read, pip install 'fonds[ocr]' "
     "or install tesseract"
 )
-JAPANESE = Path(__file__).parent / "fixtures" / "pdf" / "japanese_scan.pdf"
+FIXTURES = Path(__file__).parent / "fixtures" / "pdf"
+JAPANESE = FIXTURES / "japanese_scan.pdf"
+VERTICAL = FIXTURES / "vertical_scan.pdf"
+RULED = FIXTURES / "ruled_scan.pdf"
 JAPANESE_SAYS = (
     "日本国憲法は、昭和二十二年五月三日に施行された。国会は、衆議院及び参議院の両議院で構成される。"
 )
@@ -84,16 +88,16 @@ def test_a_recognizer_that_finds_nothing_or_fails_leaves_no_text(text: str) -> N
 
 
 def test_what_is_read_with_little_confidence_is_listed_with_its_place() -> None:
-    body = PdfNormalizer(recognizer=Reader("Paid: 3,000", confidence=0.4)).to_markdown(
+    body = PdfNormalizer(recognizer=Reader("Paid: 3,000", confidence=0.6)).to_markdown(
         written([PICTURE])
     )
     assert body.markdown == "Paid: 3,000\n"
-    assert body.uncertain == (UncertainText(start=0, end=11, confidence=0.4),)
+    assert body.uncertain == (UncertainText(start=0, end=11, confidence=0.6),)
 
 
 def test_marks_move_headings_and_pages_back_to_their_place() -> None:
     pages = ([PICTURE], [Said(72, 700, "Annex", size=20, bold=True), *lines(72, 660, LINE, LINE)])
-    reader = Reader("A line of the first page.", confidence=0.4)
+    reader = Reader("A line of the first page.", confidence=0.6)
     body = PdfNormalizer(recognizer=reader).to_markdown(written(*pages))
     assert [body.markdown[mark.offset :][:6] for mark in body.pages] == ["A line", "# Anne"]
     assert [body.markdown[heading.offset :][:7] for heading in body.headings] == ["# Annex"]
@@ -172,17 +176,18 @@ def test_words_on_a_picture_stay_where_nothing_more_is_read() -> None:
 def scanned(*texts: str) -> bytes:
     """A page of large type as a scanner leaves it: one picture."""
     drawn = pypdfium2.PdfDocument(written(lines(72, 700, *texts, size=14)))[0]
-    bitmap = drawn.render(scale=150 / 72, grayscale=True)
-    rows = bytes(bitmap.buffer)
-    picture = b"".join(
-        rows[start : start + bitmap.width]
-        for start in range(0, bitmap.stride * bitmap.height, bitmap.stride)
-    )
-    data = picture.hex() + ">"
-    page = "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792]"
-    size = f"/Width {bitmap.width} /Height {bitmap.height}"
+    return picture_page(grey_of(drawn.render(scale=150 / 72, grayscale=True)), dots=150)
+
+
+def picture_page(picture: Grey, *, dots: int = 300) -> bytes:
+    """A page that is one picture."""
+    height, width = picture.shape
+    data = picture.tobytes().hex() + ">"
+    across, up = width * 72 / dots, height * 72 / dots
+    page = f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {across} {up}]"
+    size = f"/Width {width} /Height {height}"
     image = f"<< /Subtype /Image {size} /ColorSpace /DeviceGray /BitsPerComponent 8"
-    content = "q 612 0 0 792 0 0 cm /I Do Q"
+    content = f"q {across} 0 0 {up} 0 0 cm /I Do Q"
     return assembled(
         [
             "<< /Type /Catalog /Pages 2 0 R >>",
@@ -233,3 +238,75 @@ def test_a_picture_with_japanese_script_goes_to_rapidocr() -> None:
     recognizer = Recognizers(tesseract=tesseract(), rapidocr=Seen())
     body = PdfNormalizer(recognizer=recognizer).to_markdown(JAPANESE.read_bytes())
     assert body.markdown == "2550 wide, ja, 0 cells\n"
+
+
+RULED_SAYS = """\
+| 寄附者の氏名 | 金額 | 年月日 | 住所 |
+| --- | --- | --- | --- |
+| 溝田 徳子 | 300,000 | 5 1 18 | 甲県乙市本町1-3-12-702 |
+| 溝田 徳子 | 250,000 | 5 11 24 | 甲県乙市本町1-3-12-702 |
+| 三沢 優 | 30,000 | 5 2 7 | 甲県丙町大字北4-6 |
+| 株式会社みどり | 1,200,000 | 5 10 25 | 甲県乙市中央2-5-1 |
+| この頁の小計 | 1,780,000 | | |
+"""
+VERTICAL_SAYS = (
+    "収支報告書の要旨を公表する件第一条この告示は、令和六年二月三日から施行する。ただし、第三条の"
+    "規定は、公布の日から起算して六月を超えない範囲内で施行する。"
+)
+
+
+def picture_of(path: Path) -> Grey:
+    bitmap = pypdfium2.PdfDocument(path)[0].render(scale=RENDER_SCALE, grayscale=True)
+    return grey_of(bitmap)
+
+
+def test_each_cell_of_a_ruled_scan_is_read_alone() -> None:
+    body = PdfNormalizer(recognizer=Recognizers(rapidocr=rapidocr())).to_markdown(
+        RULED.read_bytes()
+    )
+    assert body.markdown.endswith(RULED_SAYS)
+    assert body.report
+    assert body.report.tables == 1
+    assert (body.report.mean_confidence or 0) > 0.9
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("degrees", [90, 180, 270])
+def test_a_scan_that_lies_on_its_side_or_head_is_read_upright(degrees: int) -> None:
+    picture = turned(picture_of(RULED), degrees)
+    body = PdfNormalizer(recognizer=Recognizers(rapidocr=rapidocr())).to_markdown(
+        picture_page(picture)
+    )
+    assert body.markdown.endswith(RULED_SAYS)
+
+
+@pytest.mark.long
+def test_a_scan_that_leans_is_read_level() -> None:
+    picture = straightened(picture_of(RULED), -0.03)
+    body = PdfNormalizer(recognizer=Recognizers(rapidocr=rapidocr())).to_markdown(
+        picture_page(picture)
+    )
+    rows = [line for line in RULED_SAYS.splitlines() if "甲県" in line]
+    assert sum(row in body.markdown for row in rows) >= len(rows) - 1
+
+
+@pytest.mark.long
+def test_a_scan_in_columns_is_read_from_the_right() -> None:
+    body = PdfNormalizer(recognizer=Recognizers(rapidocr=rapidocr())).to_markdown(
+        VERTICAL.read_bytes()
+    )
+    assert body.markdown == f"{VERTICAL_SAYS}\n\n総務大臣三沢徳子\n"
+
+
+def test_a_text_that_makes_no_sense_is_left_out_with_the_reason() -> None:
+    recognizer = Reader("qwrt zxcv", confidence=0.2)
+    body = PdfNormalizer(recognizer=recognizer).to_markdown(
+        written([PICTURE], [Said(72, 700, LINE)])
+    )
+    assert body.markdown == f"{LINE}\n"
+    assert body.warnings == (
+        (
+            "page 1 has no usable text layer; its text was recognized with so little confidence "
+            "(0.20) that it is left out"
+        ),
+    )

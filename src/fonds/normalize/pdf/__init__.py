@@ -123,6 +123,11 @@ def _about_scan(page: PdfPage, recognizer: Recognizer | None) -> str:
         return (
             f"page {page.number} has no usable text layer; its text was recognized from the picture"
         )
+    if page.refused_confidence is not None:
+        return (
+            f"page {page.number} has no usable text layer; its text was recognized with so little "
+            f"confidence ({page.refused_confidence:.2f}) that it is left out"
+        )
     if recognizer is None:
         return f"page {page.number} has no usable text layer; {_ADVICE}"
     return f"page {page.number} has no text layer, and no text was recognized in its picture"

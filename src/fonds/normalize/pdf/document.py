@@ -43,6 +43,7 @@ _FORCE_BOLD: Final = 1 << 18
 _NAME_LENGTH: Final = 256
 _TURNED: Final = 0.1
 _CLOSE: Final = 0.5
+_UPRIGHT: Final = 1.7
 _BASIC_PLANE: Final = 0xFFFF
 
 
@@ -160,9 +161,11 @@ class NativeText:
         if text and start and self.text[start - 1].isspace():
             text = f" {text}"
         x0, y0, x1, y1 = box
-        if not style.turned:
+        # Letters of one line are nowhere that high.
+        vertical = not style.turned and y1 - y0 > _UPRIGHT * max(style.size, x1 - x0)
+        if not (style.turned or vertical):
             y0, y1 = style.base, style.base + style.size
-        return TextRun(x0, y0, x1, y1, style.size, style.bold, text, turned=style.turned)
+        return TextRun(x0, y0, x1, y1, style.size, style.bold, text, style.turned, vertical)
 
     def _index(self, at: int) -> int:
         """The number pdfium gives a character: it counts some that represent nothing."""

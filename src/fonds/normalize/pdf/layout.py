@@ -24,6 +24,7 @@ from fonds.normalize.pdf.page import (
     PictureTable,
     TextRun,
 )
+from fonds.normalize.pdf.vertical import vertical_lines
 
 _BIN: Final = 2.0
 _MIN_BINS: Final = 8
@@ -180,6 +181,8 @@ _SECTION_SIGN: Final = re.compile(r"\s*§")
 
 def lines_of(page: PdfPage) -> list[PdfLine]:
     """All lines of a page as they are read."""
+    if columns := vertical_lines(page):
+        return columns
     # A recognizer's order is its own.
     by_position = page.ocr is not None or _out_of_order(page.rows)
     lines = _by_position(page) if by_position else _as_drawn(page)

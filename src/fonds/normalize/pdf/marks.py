@@ -9,11 +9,11 @@ from typing import Final
 
 from fonds.model import NormalizedBody, UncertainText
 
-_OPEN: Final = 0xE100
+_OPEN: Final = 0xE800
 """The first of a hundred private characters, which tell the confidence in percent."""
-_CLOSE: Final = "\ue0ff"
-_MARK: Final = re.compile("[\ue0ff-\ue163]")
-_MARKED: Final = re.compile("([\ue100-\ue163])([^\ue0ff]*)\ue0ff")
+_CLOSE: Final = "\ue8ff"
+_MARK: Final = re.compile("[\ue800-\ue8ff]")
+_MARKED: Final = re.compile("([\ue800-\ue863])([^\ue8ff]*)\ue8ff")
 
 
 def uncertain(text: str, confidence: float) -> str:

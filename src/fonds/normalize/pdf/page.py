@@ -62,6 +62,8 @@ class TextRun:
     text: str
     turned: bool = False
     """Set at an angle: margins, stamps, watermarks."""
+    vertical: bool = False
+    """Written from the top to the bottom, as Japanese may be."""
 
 
 GridRow = tuple[tuple[str, ...], ...]
@@ -124,6 +126,8 @@ class PdfPage:
     """Those of a picture, whose texts are not among the rows."""
     ocr: OcrPage | None = None
     """How well the text was recognized, if it was."""
+    refused_confidence: float | None = None
+    """Of a text that was recognized too badly to be used."""
     scanned: bool = False
     """No usable text, but something is drawn."""
     outside: list[tuple[int, str]] = field(default_factory=list)

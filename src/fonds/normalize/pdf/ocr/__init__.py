@@ -28,10 +28,12 @@ RENDER_SCALE: Final = 300 / 72
 FLOOR: Final = 0.75
 """Texts that are recognized with less confidence are marked."""
 
+_REFUSED: Final = 0.45
+"""Of a whole page: what is recognized with less makes no sense."""
+
 _TYPE: Final = 0.9
 """The size of type in heights of a line's ink."""
 _OTHER_SIZE: Final = 1.35
-_ASIDE: Final = 90
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +49,17 @@ class _RecognizedPicture:
 def recognize(page: PdfPage, bitmap: Any, recognizer: Recognizer, language: str | None) -> None:
     """Read the page from its picture; a page that lies on its side is turned."""
     reading = _read(grey_of(bitmap), recognizer, language)
-    if not reading.texts:
+    letters = [(text.confidence, len(text.text.strip())) for text in reading.texts]
+    count = sum(length for _, length in letters)
+    if not count:
+        return
+    confidence = sum(confidence * length for confidence, length in letters) / count
+    if confidence < _REFUSED:
+        page.refused_confidence = confidence
         return
     if (reading.width > reading.height) != (page.width > page.height):
         page.width, page.height = page.height, page.width
     _set_runs(page, reading)
-    letters = [(text.confidence, len(text.text.strip())) for text in reading.texts]
-    count = sum(length for _, length in letters)
-    confidence = sum(confidence * length for confidence, length in letters) / count
     page.ocr = OcrPage(page=page.number, confidence=round(confidence, 4), letters=count)
 
 
@@ -98,7 +103,16 @@ def _run(
         size = prevailing
     base = (reading.height - y1) * scale
     top = (reading.height - y0) * scale if text.vertical else base + size
-    return TextRun(x0 * scale, base, x1 * scale, top, size, bold=False, text=_marked(text))
+    return TextRun(
+        x0 * scale,
+        base,
+        x1 * scale,
+        top,
+        size,
+        bold=False,
+        text=_marked(text),
+        vertical=text.vertical,
+    )
 
 
 def _marked(text: RecognizedText) -> str:

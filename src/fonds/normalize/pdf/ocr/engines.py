@@ -17,7 +17,7 @@ import numpy as np
 
 from fonds.normalize.pdf.kanji import common_forms
 from fonds.normalize.pdf.ocr.ink import joined, lines_in, side_by_side, without_scratches, words_in
-from fonds.normalize.pdf.ocr.picture import Box, Grey, cut, turned
+from fonds.normalize.pdf.ocr.picture import Box, Grey, cut, is_vertical, turned
 
 JAPANESE: Final = "ja"
 
@@ -94,11 +94,15 @@ class Tesseract:
     ) -> list[RecognizedText]:
         """The words of the picture; none where the program fails."""
         name = _TESSERACT_NAMES.get(language or "", "")
-        chosen = ["-l", name] if name and self._has_language(name) else []
         # Words in cells are far apart: as one block, rows are lines whatever their gaps.
         layout = "6" if cells else "3"
+        vertical = name in {"", "jpn"} and not cells and is_vertical(picture)
+        if vertical and self._has_language("jpn_vert"):
+            name, layout = "jpn_vert", "5"
+        chosen = ["-l", name] if name and self._has_language(name) else []
         arguments = ["stdin", "stdout", "--dpi", "300", "--psm", layout, *chosen, "tsv"]
-        return list(_words(self._output(arguments, picture), cells))
+        words = list(_words(self._output(arguments, picture), cells))
+        return [word._replace(vertical=True) for word in words] if layout == "5" else words
 
     def language(self, picture: Grey) -> str | None:
         """The language that the picture's script tells: Japanese, or None."""
@@ -210,19 +214,24 @@ class RapidOcr:
         texts = [text for cell in cells for text in self._cell(picture, cell)]
         for cell in cells:
             elsewhere[cell.y0 : cell.y1, cell.x0 : cell.x1] = 255
-        for box in self._boxes(elsewhere):
-            texts += self._line(elsewhere, box, _MIN_CONFIDENCE)
+        for box in _without_overlaps(self._boxes(elsewhere)):
+            line = list(self._read_line(elsewhere, box, _MIN_CONFIDENCE))
+            column = list(self._read_column(elsewhere, box)) if _is_tall(box) else []
+            texts += column if _confidence(column) > _confidence(line) else line
         return texts
 
     def _cell(self, picture: Grey, cell: Box) -> Iterator[RecognizedText]:
         for line in lines_in(picture, cell):
-            words = words_in(picture, line)
-            if title := self._spaced_title(picture, line, words):
+            if line.vertical:
+                yield from self._read_column(picture, line.box)
+                continue
+            words = words_in(picture, line.box)
+            if title := self._spaced_title(picture, line.box, words):
                 yield title
                 continue
             before = None
             for box in words:
-                for text in self._line(picture, box, _MIN_CELL_CONFIDENCE):
+                for text in self._read_line(picture, box, _MIN_CELL_CONFIDENCE):
                     yield text._replace(text=f" {text.text}") if before else text
                     before = text
 
@@ -237,13 +246,17 @@ class RapidOcr:
             return None
         return RecognizedText(line, text, confidence)
 
-    def _line(self, picture: Grey, box: Box, min_confidence: float) -> Iterator[RecognizedText]:
-        around = Box(box.x0 - _MARGIN, box.y0 - _MARGIN, box.x1 + _MARGIN, box.y1 + _MARGIN)
-        crop = cut(picture, around)
-        vertical = _is_tall(box)
-        text, confidence = self._column(crop) if vertical else self._recognized(crop)
+    def _read_line(
+        self, picture: Grey, box: Box, min_confidence: float
+    ) -> Iterator[RecognizedText]:
+        text, confidence = self._recognized(cut(picture, _with_margin(box)))
         if text and confidence >= min_confidence:
-            yield RecognizedText(box, text, confidence, vertical and len(text) > 1)
+            yield RecognizedText(box, text, confidence)
+
+    def _read_column(self, picture: Grey, box: Box) -> Iterator[RecognizedText]:
+        text, confidence = self._column(cut(picture, _with_margin(box)))
+        if text and confidence >= _MIN_CONFIDENCE:
+            yield RecognizedText(box, text, confidence, vertical=len(text) > 1)
 
     def _column(self, crop: Grey) -> tuple[str, float]:
         """A line of letters one below the other, laid side by side to be read."""
@@ -270,6 +283,28 @@ class RapidOcr:
         corners = np.asarray(result.boxes)
         lows, highs = corners.min(axis=1).astype(int), corners.max(axis=1).astype(int)
         return [Box(*low, *high) for low, high in zip(lows.tolist(), highs.tolist(), strict=True)]
+
+
+def _without_overlaps(boxes: Sequence[Box]) -> list[Box]:
+    """Parts of one column without the letters at their ends that are in two of them."""
+    parts: list[Box] = []
+    for box in sorted(boxes, key=lambda box: box.y0):
+        above = [part.y1 for part in parts if _is_tall(box) and _are_in_one_column(part, box)]
+        parts.append(Box(box.x0, max([box.y0, *above]), box.x1, box.y1))
+    return [part for part in parts if part.height > 0]
+
+
+def _are_in_one_column(above: Box, box: Box) -> bool:
+    shared = min(above.x1, box.x1) - max(above.x0, box.x0)
+    return above.y1 < box.y1 and 2 * shared > min(above.width, box.width)
+
+
+def _confidence(texts: Sequence[RecognizedText]) -> float:
+    return _mean([text.confidence for text in texts])
+
+
+def _with_margin(box: Box) -> Box:
+    return Box(box.x0 - _MARGIN, box.y0 - _MARGIN, box.x1 + _MARGIN, box.y1 + _MARGIN)
 
 
 def _cuts(picture: Grey, boxes: Sequence[Box]) -> list[Grey]:
@@ -308,7 +343,7 @@ class Recognizers:
             return self.rapidocr.read(picture, cells, language) if self.rapidocr else []
         if self.rapidocr is not None:
             language = language or self.tesseract.language(picture)
-            if cells or language == JAPANESE:
+            if cells or language == JAPANESE or is_vertical(picture):
                 return self.rapidocr.read(picture, cells, language)
         return self.tesseract.read(picture, cells, language)
 

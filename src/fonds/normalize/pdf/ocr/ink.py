@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,22 @@ _FLAT: Final = 0.6
 _WIDE_GAP: Final = 0.75
 _PIXEL_GAP: Final = 3
 _SQUARE: Final = 1.5
+_PITCHES: Final = (0.95, 1.6)
+"""Of letters in a column, in widths of it."""
 
 _Span = tuple[int, int]
 
 
-def lines_in(picture: Grey, cell: Box) -> list[Box]:
-    """The lines of text in a cell; letters one below the other are one tall line."""
+class InkLine(NamedTuple):
+    """A line of text."""
+
+    box: Box
+    vertical: bool = False
+    """Its letters are one below the other."""
+
+
+def lines_in(picture: Grey, cell: Box) -> list[InkLine]:
+    """The lines of text in a cell, or the one column."""
     inner = _inner(cell)
     if inner.width < _MIN_SIDE or inner.height < _MIN_SIDE:
         return []
@@ -38,7 +48,9 @@ def lines_in(picture: Grey, cell: Box) -> list[Box]:
         if bottom - top >= _MIN_SIDE and ink[top:bottom].sum() >= _MIN_INK
         for left, right in [_extent(ink[top:bottom].sum(axis=0))]
     ]
-    return [_around(boxes)] if _is_column(boxes) else boxes
+    if _is_column(boxes):
+        return [InkLine(_around(boxes), vertical=True)]
+    return [InkLine(box) for box in boxes]
 
 
 def without_scratches(picture: Grey, cell: Box) -> None:
@@ -57,8 +69,6 @@ def _inner(cell: Box) -> Box:
 
 def words_in(picture: Grey, line: Box) -> list[Box]:
     """The parts of a line that wide gaps divide."""
-    if line.height > _SQUARE * line.width:
-        return [line]
     ink = cut(picture, line) < INK
     words: list[_Span] = []
     for start, end in _spans(ink.sum(axis=0)):
@@ -83,27 +93,50 @@ def joined(letters: Sequence[Grey]) -> Grey:
 def side_by_side(column: Grey) -> Grey:
     """The letters of a column from left to right, as recognizers know lines."""
     ink = column < INK
-    pitch = column.shape[1]
-    letters = _letters(_spans(ink.sum(axis=1)), pitch)
-    height = max((end - start for start, end in letters), default=0)
-    letters_in_line = []
-    for start, end in letters:
-        letter = np.full((max(height, pitch), pitch), 255, dtype=np.uint8)
-        top = (len(letter) - (end - start)) // 2
-        letter[top : top + end - start] = column[start:end]
-        letters_in_line.append(letter)
-    return np.hstack(letters_in_line) if letters_in_line else column
+    left, right = _extent(ink.sum(axis=0)) if ink.any() else (0, 0)
+    if right - left < _MIN_SIDE:
+        return column
+    profile = ink.sum(axis=1)
+    top, bottom = _extent(profile)
+    pitch, first = _grid(profile[top:bottom], right - left)
+    cuts = [top + first + step * pitch for step in range(-1, (bottom - top) // pitch + 2)]
+    letters = []
+    for start, end in pairwise(cuts):
+        letter = np.full((pitch, right - left + pitch // 5), 255, dtype=np.uint8)
+        inside = column[max(start, 0) : max(end, 0), left:right]
+        if len(inside) and (inside < INK).any():
+            letter[: len(inside), : right - left] = _as_in_lines(inside)
+        letters.append(letter)
+    return np.hstack(letters)
 
 
-def _letters(spans: Sequence[_Span], pitch: int) -> list[_Span]:
-    """Strokes of one letter together: letters of a column are about as high as it is wide."""
-    letters: list[_Span] = []
-    for start, end in spans:
-        if letters and end - letters[-1][0] <= pitch and start - letters[-1][1] < pitch // 4:
-            letters[-1] = (letters[-1][0], end)
-        else:
-            letters.append((start, end))
-    return letters
+def _as_in_lines(letter: Grey) -> Grey:
+    """The letter; a comma or full stop moved from the upper right corner to the lower left one."""
+    ink = letter < INK
+    top, bottom = _extent(ink.sum(axis=1))
+    left, right = _extent(ink.sum(axis=0))
+    height, width = letter.shape
+    if 2 * bottom > height or 2 * left < width:
+        return letter
+    moved = np.full_like(letter, 255)
+    mark = letter[top:bottom, left:right]
+    moved[height - top - len(mark) : height - top, width - right : width - left] = mark
+    return moved
+
+
+def _grid(profile: NDArray[np.intp], width: int) -> tuple[int, int]:
+    """The distance of letters set at equal ones, and the first cut, where cuts meet least ink."""
+    best = (float("inf"), width, 0)
+    for pitch in range(int(_PITCHES[0] * width), int(_PITCHES[1] * width) + 1):
+        # Ink near a cut counts too, so that cuts lie in the middle of gaps.
+        near = np.convolve(profile, np.ones(max(pitch // 6, 1)), mode="same")
+        steps = -(-len(near) // pitch)
+        cells = np.zeros(steps * pitch)
+        cells[: len(near)] = near
+        costs = cells.reshape(steps, pitch).sum(axis=0) * pitch / width
+        first = int(np.argmin(costs))
+        best = min(best, (float(costs[first]), pitch, first))
+    return best[1], best[2]
 
 
 def _is_column(lines: Sequence[Box]) -> bool:

@@ -18,6 +18,8 @@ _MAX_LEAN: Final = 0.105
 _STEP: Final = 0.001
 _MAX_POINTS: Final = 60_000
 _CLEARLY: Final = 1.1
+_CLEARLY_VERTICAL: Final = 2.0
+_STROKE: Final = 12
 
 
 class Box(NamedTuple):
@@ -78,9 +80,15 @@ def lean_of(picture: Grey) -> float:
     return float(leans[best])
 
 
-def _contrast(heights: NDArray[np.float64]) -> float:
+def _contrast(heights: NDArray[Any]) -> float:
     counts = np.bincount((heights - heights.min()).astype(np.intp))
     return float(np.square(np.diff(counts.astype(np.float64))).sum())
+
+
+def is_vertical(picture: Grey) -> bool:
+    """True if lines of text run from the top to the bottom: then columns alternate, not rows."""
+    y, x = np.nonzero(picture < INK)
+    return len(y) > 0 and _contrast(x / _STROKE) > _CLEARLY_VERTICAL * _contrast(y / _STROKE)
 
 
 def straightened(picture: Grey, lean: float) -> Grey:
