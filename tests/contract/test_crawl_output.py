@@ -14,7 +14,7 @@ from fonds.errors import SettingsError, StoreError
 from fonds.seams import Seams
 from fonds.sites.output import JOURNAL, METADATA, Output, open_output
 
-NAME = "jiyuu-minshutou_2024-q1_報告書 (最終).pdf"
+NAME = "jiyu-minshuto_2024-q1_報告書 (最終).pdf"
 
 
 @pytest.fixture(params=["folder", "s3", "azure", "abfs"])

@@ -1,22 +1,20 @@
 """Names of files and of organisations that every file system and object store can keep.
 
-Japanese is romanised by cutlet, of the extra `japanese`. Without it, and for every other script
-without the letters a to z, a name ends with the first digits of its hash: it is as stable and as
-unique, but not readable.
+Japanese is romanised. In other scripts, and with a rare kanji, a name ends with the first digits of
+its hash: it is as stable and as unique, but not readable.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-import threading
 import unicodedata
 from functools import lru_cache
-from importlib import import_module
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
 
 from fonds.sites.models import UNDATED
+from fonds.sites.romaji import romanised_kanji
 
 MAX_SLUG: Final = 80
 MAX_FILENAME: Final = 200
@@ -55,7 +53,7 @@ _CODED: Final = re.compile(r"%[0-9a-f]{2}", re.IGNORECASE)
 def slug(name: str) -> str:
     """A name in small letters, digits and hyphens, at most 80 of them; the same one each time."""
     text = unicodedata.normalize("NFKC", _encodable(name))
-    latin, complete = _romanised(text) if _JAPANESE.search(text) else _without_accents(text)
+    latin, complete = _without_accents(_romanised(text) if _JAPANESE.search(text) else text)
     words = "-".join(_WORD.findall(latin))
     if complete and 0 < len(words) <= MAX_SLUG:
         return words
@@ -74,29 +72,12 @@ def _without_accents(text: str) -> tuple[str, bool]:
     return letters, not any(each.isalnum() and not each.isascii() for each in letters)
 
 
-def _romanised(text: str) -> tuple[str, bool]:
-    reader = _reader()
-    if reader is None:
-        return _without_accents(_KANA.sub(_syllable, _hiragana(text)))
-    with _reading:
-        read = reader.romaji(text)
-    # It writes question marks for words that are not in its dictionary.
-    return _without_accents(read)[0], read.count("?") <= text.count("?")
+def _romanised(text: str) -> str:
+    hiragana = _hiragana(romanised_kanji(text))
+    return _KANA_RUN.sub(lambda run: f" {_KANA.sub(_syllable, run[0])} ", hiragana)
 
 
-@lru_cache(1)
-def _reader() -> Any:
-    try:
-        return import_module("cutlet").Cutlet()
-    except (ImportError, RuntimeError):  # the latter without a dictionary
-        return None
-
-
-_reading: Final = threading.Lock()
-"""The reader of the dictionary has a state between words."""
-
-
-# Hepburn, without a dictionary: kana have one sound each, kanji many.
+# Hepburn: kana have one sound each.
 _SOUNDS: Final = {
     **dict(zip("あいうえおんをゔー", ("a", "i", "u", "e", "o", "n", "wo", "vu", ""), strict=True)),
     **{
@@ -113,6 +94,7 @@ _SOUNDS: Final = {
     "し": "shi", "じ": "ji", "ち": "chi", "ぢ": "ji", "つ": "tsu", "づ": "zu", "ふ": "fu",
 }  # fmt: skip
 _KANA: Final = re.compile(r"(っ?)([ぁ-ゔー])([ゃゅょ]?)")
+_KANA_RUN: Final = re.compile(r"[ぁ-ゔー]+")
 _SMALL: Final = {"ゃ": "ya", "ゅ": "yu", "ょ": "yo"}
 
 

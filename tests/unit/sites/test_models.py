@@ -291,7 +291,7 @@ def test_a_file_without_a_field_is_refused(field: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "jiyuu-minshutou_undated_令和6年分 収支報告書.pdf",
+        "jiyu-minshuto_undated_令和6年分 収支報告書.pdf",
         "a_2024-Q1_R&D 100% (final) [v2].pdf",
         "a_2024-annual_Übersicht_1.pdf",
     ],
