@@ -4,7 +4,7 @@ The runner parses, hashes, compares, chunks and keeps state; the limit is `execu
 same rows into the same tables and the same full-text index, 500 documents a transaction. Both in
 one process, on one disk, one after the other.
 
-    python -m bench.load [--documents 2000] [--rounds 3] [--json]
+    python -m bench.load [--documents 2000] [--rounds 3] [--processor] [--json]
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import json
 import random
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,8 @@ STEMS = """
     threshold time title trade train transfer treat union unit use value vessel view visit
     wage waste water weigh work
 """
-AT_LEAST = 0.5
+AT_LEAST = 1 / 1.6
+Clock = Callable[[], float]
 TABLES = (
     "documents",
     "document_versions",
@@ -197,17 +198,17 @@ def _body(chance: random.Random, words: list[str]) -> NormalizedBody:
     return NormalizedBody(markdown=text.rstrip(), headings=tuple(headings))
 
 
-def through_runner(home: Path, records: list[ParsedRecord]) -> float:
+def through_runner(home: Path, records: list[ParsedRecord], clock: Clock) -> float:
     """Seconds of a whole run over the prepared records."""
     with open_library(home) as library:
-        begun = time.perf_counter()
+        begun = clock()
         report = asyncio.run(library.ingest(Prepared(records), RunRequest()))
-        seconds = time.perf_counter() - begun
+        seconds = clock() - begun
     assert report.counts.inserted == len(records), report
     return seconds
 
 
-def bare(filled: Path, home: Path) -> float:
+def bare(filled: Path, home: Path, clock: Clock) -> float:
     """Seconds of `executemany` of what the runner wrote into an empty library."""
     with open_library(home):
         pass
@@ -216,13 +217,13 @@ def bare(filled: Path, home: Path) -> float:
     for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {pragma}")
     connection.execute("PRAGMA cache_size = -16384")
-    begun = time.perf_counter()
+    begun = clock()
     for batch in rows:
         connection.execute("BEGIN IMMEDIATE")
         for statement, parameters in batch:
             connection.executemany(statement, parameters)
         connection.execute("COMMIT")
-    seconds = time.perf_counter() - begun
+    seconds = clock() - begun
     connection.close()
     return seconds
 
@@ -280,14 +281,16 @@ def main() -> None:
     parser = asking(__doc__)
     parser.add_argument("--documents", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--processor", action="store_true", help="its seconds, not the clock's")
     options = parser.parse_args()
+    clock = time.process_time if options.processor else time.perf_counter
     records = prepare(options.documents)
     gc.freeze()  # a run never holds all its records; the collector must not go through them
     runner = limit = 0.0
     for _ in range(options.rounds):
         with tempfile.TemporaryDirectory() as folder:
-            runner += through_runner(Path(folder) / "runner", records)
-            limit += bare(Path(folder) / "runner", Path(folder) / "bare")
+            runner += through_runner(Path(folder) / "runner", records, clock)
+            limit += bare(Path(folder) / "runner", Path(folder) / "bare", clock)
     documents = options.documents * options.rounds
     figure = Figure(
         what="records loaded by the runner",

@@ -15,7 +15,7 @@ from typing import Any, Final
 _COMPILED: Final = "bpe_openai._bindings"
 _CACHE_SIZE: Final = 40_000
 _MAX_WORD_LENGTH: Final = 40
-_VOCABULARY: Final = 34 << 20
+_VOCABULARY: Final = 17 << 20
 _STRETCH: Final = 1 << 16
 # A space in the midst of white space. Begins with it, so that the regex engine skips to spaces.
 _ENTANGLED: Final = re.compile(r" (?<=\s )(?!\S)")
@@ -174,7 +174,7 @@ def _tokenizer() -> Any:
 
 
 def memory_to_load() -> int:
-    """Bytes of memory that the vocabulary takes, if it is not loaded yet."""
+    """Bytes of anonymous memory that the vocabulary takes, if it is not loaded yet."""
     return 0 if _tokenizer.cache_info().currsize else _VOCABULARY
 
 

@@ -28,7 +28,7 @@ from fonds.runs.normalization import passages_of, prepare_write
 from fonds.sources.jurisdiction import JurisdictionAdapter, Shard
 from fonds.stores.database import Database, insert_ignoring, repeatable
 from fonds.stores.documents import DocumentWrite, write_documents
-from fonds.stores.sqlite import select_in
+from fonds.stores.sqlite import ROWS_PER_STATEMENT, select_in
 from fonds.stores.tables import documents, nodes
 
 
@@ -175,8 +175,14 @@ def _insert_nodes(connection: Connection, rows: list[dict[str, Any]]) -> int:
 
 LOOKUP_SIZE: Final = 2000
 """Nodes that one statement looks up."""
-STATEMENTS: Final = 20
-"""Sub-requests that a batch needs besides its fetches: measured, and rounded up."""
+_STATEMENTS: Final = 20
+"""Sub-requests of a batch of any size: measured, and rounded up."""
+_ROWS_PER_SECTION: Final = 14
+"""Node, document, version, names and queues of a section."""
+_SOURCE_BYTES_PER_ROW: Final = 500
+"""A passage and its full-text entry are made of twice as many bytes, or more."""
+_FETCHED_BYTES: Final = 1 << 14
+"""An estimate of the length of a section that is yet to be fetched."""
 _BYTES_PER_BATCH: Final = 8 * MIB
 _BYTES_PER_SOURCE_BYTE: Final = 8
 """Memory for each byte of the longest body of a batch: its tree, text and passages."""
@@ -250,7 +256,7 @@ class Execution:
     async def _write_missing(self, batch: NodeBatch, missing: list[PlannedNode]) -> None:
         leaves = [node for node in missing if node.is_leaf]
         self._meter.require(
-            subrequests=STATEMENTS + self._packs.fetches(batch, leaves),
+            subrequests=statements(leaves) + self._packs.fetches(batch, leaves),
             memory=_memory(leaves),
         )
         containers = [node for node in missing if not node.is_leaf]
@@ -265,6 +271,13 @@ class Execution:
             result = await in_thread(self._writer.write, containers, sections)
             self.progress.inserted += result.inserted
             self.progress.failures += result.failures
+
+
+def statements(leaves: Sequence[PlannedNode]) -> int:
+    """An estimate of the sub-requests that a batch needs besides its fetches."""
+    size = sum(node.span.length if node.span else _FETCHED_BYTES for node in leaves)
+    rows = len(leaves) * _ROWS_PER_SECTION + size // _SOURCE_BYTES_PER_ROW
+    return _STATEMENTS + rows // ROWS_PER_STATEMENT
 
 
 def _memory(leaves: Sequence[PlannedNode]) -> int:

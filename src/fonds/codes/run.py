@@ -16,7 +16,7 @@ from sqlalchemy import select
 
 from fonds import ids
 from fonds.codes.budget import Budget, Meter
-from fonds.codes.execute import STATEMENTS
+from fonds.codes.execute import statements
 from fonds.codes.invocation import (
     InvocationReport,
     UnitOrder,
@@ -434,7 +434,7 @@ async def plan_unit(
 
 def _cost(head: PlanHead, batch: NodeBatch) -> int:
     walked = {name for name, _ in head.pages}
-    return STATEMENTS + sum(node.page not in walked for node in batch.leaves)
+    return statements(batch.leaves) + sum(node.page not in walked for node in batch.leaves)
 
 
 def _invocations(walking: int, costs: list[int], limit: int) -> int:

@@ -32,9 +32,15 @@ from fonds.seams import Seams, spend
 from fonds.stores.fulltext import FullText, PostgresFullText, SqliteFullText
 from fonds.stores.outages import Outage
 from fonds.stores.permissions import make_private_file, make_private_folder
-from fonds.stores.postgres import is_committed, is_unavailable, open_postgres, transaction_id
+from fonds.stores.postgres import (
+    is_committed,
+    is_unavailable,
+    open_postgres,
+    rows_in_statements,
+    transaction_id,
+)
 from fonds.stores.postgres_vectors import PostgresVectors
-from fonds.stores.sqlite import IS_CONTINUATION, insert_rows, open_sqlite
+from fonds.stores.sqlite import insert_rows, open_sqlite
 from fonds.stores.sqlite_vectors import SqliteVectors
 from fonds.stores.vectors import VectorIndex
 
@@ -173,9 +179,9 @@ def _first_line(error: DBAPIError) -> str:
 
 
 def _spend_on_statement(
-    _connection: Any, _cursor: Any, _statement: Any, _values: Any, context: Any, _many: Any
+    _connection: Any, _cursor: Any, _statement: Any, values: Any, _context: Any, many: Any
 ) -> None:
-    if not context.execution_options.get(IS_CONTINUATION):
+    for _ in values if many else [values]:
         spend("database")
 
 
@@ -247,10 +253,7 @@ def run(
     if connection.dialect.positional:
         bound = [_positional(values, binds) for values in sets]
     else:
-        bound = [
-            {name: process(values[name]) if process else values[name] for name, process in binds}
-            for values in sets
-        ]
+        bound = [_named(values, binds) for values in sets]
     return connection.exec_driver_sql(text, bound if len(bound) > 1 else bound[0])
 
 
@@ -270,6 +273,10 @@ def _prepared(statement: Any, dialect: Dialect) -> tuple[str, Values, Binds]:
 
 def _positional(values: Values, binds: Binds) -> tuple[Any, ...]:
     return tuple(process(values[name]) if process else values[name] for name, process in binds)
+
+
+def _named(values: Values, binds: Binds) -> dict[str, Any]:
+    return {name: process(values[name]) if process else values[name] for name, process in binds}
 
 
 def insert_many(connection: Connection, table: Table, rows: Sequence[Values]) -> None:
@@ -296,17 +303,21 @@ def upsert(
     """Insert rows, or update those whose key (by default the primary key) exists."""
     if rows:
         by = tuple(keys or [column.name for column in table.primary_key])
+        # PostgreSQL refuses a statement that updates a row twice.
+        rows = list({tuple(row[name] for name in by): row for row in rows}.values())
         statement = _upsert(table, tuple(rows[0]), connection.dialect.name, by)
         _insert_rows(connection, statement, rows)
 
 
 def _insert_rows(connection: Connection, statement: Any, rows: Sequence[Values]) -> None:
     """Insert rows by a statement for one row."""
-    if connection.dialect.name != "sqlite":
-        run(connection, statement, rows)
-        return
     text, _, binds = _prepared(statement, connection.dialect)
-    insert_rows(connection, text, [_positional(row, binds) for row in rows])
+    if connection.dialect.name == "sqlite":
+        insert_rows(connection, text, [_positional(row, binds) for row in rows])
+        return
+    named = [_named(row, binds) for row in rows]
+    for rows_text, values in rows_in_statements(text, named):
+        connection.exec_driver_sql(rows_text, values)
 
 
 def insert_into(table: Table, dialect: str) -> Any:

@@ -26,6 +26,7 @@ from sqlalchemy import (
     union_all,
 )
 
+from fonds.stores.postgres import rows_in_statements
 from fonds.stores.sqlite import PARAMETERS, batched, insert_rows
 from fonds.stores.tables import document_chunk_buffer
 
@@ -232,11 +233,11 @@ def _quotable(term: str) -> str:
     return with_bigrams(term).replace('"', " ").replace("\0", " ").strip()
 
 
-_POSTGRES_ADD = text(
-    "INSERT INTO chunk_index (id, words) VALUES (:id, "
-    "setweight(to_tsvector('english', :title), 'A') || "
-    "setweight(to_tsvector('english', :headings), 'B') || "
-    "setweight(to_tsvector('english', :text), 'D'))"
+_POSTGRES_ADD: Final = (
+    "INSERT INTO chunk_index (id, words) VALUES (%(id)s, "
+    "setweight(to_tsvector('english', %(title)s::text), 'A') || "
+    "setweight(to_tsvector('english', %(headings)s::text), 'B') || "
+    "setweight(to_tsvector('english', %(text)s::text), 'D'))"
 )
 
 # The weights of D, C, B, A in ts_rank.
@@ -253,19 +254,17 @@ class PostgresFullText:
 
     def add(self, connection: Connection, entries: Sequence[IndexEntry]) -> None:
         """Add passages."""
-        if entries:
-            connection.execute(
-                _POSTGRES_ADD,
-                [
-                    {
-                        "id": entry.row,
-                        "title": with_bigrams(entry.title),
-                        "headings": with_bigrams(entry.headings),
-                        "text": with_bigrams(entry.text),
-                    }
-                    for entry in entries
-                ],
-            )
+        rows = [
+            {
+                "id": entry.row,
+                "title": with_bigrams(entry.title),
+                "headings": with_bigrams(entry.headings),
+                "text": with_bigrams(entry.text),
+            }
+            for entry in entries
+        ]
+        for statement, values in rows_in_statements(_POSTGRES_ADD, rows):
+            connection.exec_driver_sql(statement, values)
 
     def remove(self, connection: Connection, rows: Sequence[int]) -> None:
         """Remove passages."""

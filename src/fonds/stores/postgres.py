@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from fonds.stores.sqlite import IS_CONTINUATION
+from fonds.stores.sqlite import ROWS_PER_STATEMENT, batched
 
 _CONNECT_ARGS: Final = {
     "connect_timeout": 10,
@@ -70,8 +73,7 @@ def is_unavailable(error: DBAPIError) -> bool:
 def transaction_id(connection: Connection) -> str | None:
     """The number of a transaction; None if it has written nothing."""
     query = "SELECT pg_current_xact_id_if_assigned()::text"
-    options = {IS_CONTINUATION: True}
-    number: str | None = connection.exec_driver_sql(query, execution_options=options).scalar()
+    number: str | None = connection.exec_driver_sql(query).scalar()
     return number
 
 
@@ -81,3 +83,28 @@ def is_committed(connection: Connection, number: str) -> bool:
     while (status := connection.scalar(query, {"number": number})) == "in progress":
         time.sleep(_STATUS_SECONDS)
     return bool(status == "committed")
+
+
+_VALUES: Final = re.compile(r"(?<= VALUES )\(.*\)(?= ON CONFLICT|$)", re.DOTALL)
+_PARAMETER: Final = re.compile(r"%\((\w+)\)s")
+
+
+def rows_in_statements(
+    text: str, rows: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Statements with many rows each, from a statement that inserts one row by named parameters."""
+    for batch in batched(rows, ROWS_PER_STATEMENT):
+        values = {
+            f"{name}_{number}": value
+            for number, row in enumerate(batch)
+            for name, value in row.items()
+        }
+        yield _for_rows(text, len(batch)), values
+
+
+@cache
+def _for_rows(text: str, rows: int) -> str:
+    match = _VALUES.search(text)
+    assert match is not None, text
+    groups = [_PARAMETER.sub(rf"%(\1_{number})s", match[0]) for number in range(rows)]
+    return text[: match.start()] + ", ".join(groups) + text[match.end() :]

@@ -11,6 +11,8 @@ import pysqlite3.dbapi2
 from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, create_engine, event
 from sqlalchemy.engine import URL
 
+from fonds.seams import spend
+
 _PRAGMAS = (
     "PRAGMA busy_timeout = 10000",
     "PRAGMA journal_mode = WAL",
@@ -19,11 +21,8 @@ _PRAGMAS = (
     "PRAGMA temp_store = MEMORY",
 )
 
-_ROWS_PER_STATEMENT: Final = (16, 4, 1)
-"""Few sizes, as SQLite caches one prepared statement for each."""
-
-IS_CONTINUATION: Final = "is_continuation"
-"""The execution option of a statement that is counted with the one before it."""
+ROWS_PER_STATEMENT: Final = 64
+"""Rows that one statement inserts; far below the limit of parameters."""
 
 
 def open_sqlite(url: URL, *, cache_mib: int) -> Engine:
@@ -50,9 +49,21 @@ def open_sqlite(url: URL, *, cache_mib: int) -> Engine:
 
 
 def insert_rows(connection: Connection, text: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert rows by a statement for one row; a budget counts them as one statement."""
-    for number, (statement, values) in enumerate(in_statements(text, rows)):
-        connection.exec_driver_sql(statement, values, {IS_CONTINUATION: number > 0})
+    """Insert rows by a statement for one row.
+
+    Only the first statement passes SQLAlchemy, which takes longer for each than the driver.
+    """
+    statements = in_statements(text, rows)
+    for statement, values in islice(statements, 1):
+        connection.exec_driver_sql(statement, values)
+    execute = connection.connection.cursor().execute
+    for statement, values in statements:
+        spend("database")
+        try:
+            execute(statement, values)
+        except pysqlite3.dbapi2.Error:
+            # It failed as a whole; SQLAlchemy raises its own kind of the same error.
+            connection.exec_driver_sql(statement, values)
 
 
 def in_statements(
@@ -63,12 +74,8 @@ def in_statements(
     The driver releases the GIL for each statement, and getting it back takes longer than inserting
     a row.
     """
-    done = 0
-    while done < len(rows):
-        size = next(size for size in _ROWS_PER_STATEMENT if size <= len(rows) - done)
-        batch = rows[done : done + size]
-        yield _for_rows(text, len(batch[0]), size), tuple(chain.from_iterable(batch))
-        done += size
+    for batch in batched(rows, ROWS_PER_STATEMENT):
+        yield _for_rows(text, len(batch[0]), len(batch)), tuple(chain.from_iterable(batch))
 
 
 @cache

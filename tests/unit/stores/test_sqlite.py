@@ -6,12 +6,12 @@ import pysqlite3.dbapi2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fonds.stores.sqlite import in_statements
+from fonds.stores.sqlite import ROWS_PER_STATEMENT, in_statements
 
 INSERT = "INSERT INTO seen VALUES (?, ?) ON CONFLICT DO UPDATE SET told = excluded.told"
 
 
-@given(st.lists(st.tuples(st.integers(0, 50), st.text()), max_size=70))
+@given(st.lists(st.tuples(st.integers(0, 50), st.text()), max_size=150))
 def test_rows_in_few_statements_leave_what_one_after_the_other_would(
     rows: list[tuple[int, str]],
 ) -> None:
@@ -21,5 +21,5 @@ def test_rows_in_few_statements_leave_what_one_after_the_other_would(
     for statement, values in statements:
         connection.execute(statement, values)
     assert dict(connection.execute("SELECT * FROM seen")) == dict(rows)
-    assert len(statements) <= len(rows) // 16 + 6
+    assert len(statements) == -(-len(rows) // ROWS_PER_STATEMENT)
     connection.close()
