@@ -253,7 +253,7 @@ def run(
     if connection.dialect.positional:
         bound = [_positional(values, binds) for values in sets]
     else:
-        bound = [_named(values, binds) for values in sets]
+        bound = [_by_name(values, binds) for values in sets]
     return connection.exec_driver_sql(text, bound if len(bound) > 1 else bound[0])
 
 
@@ -275,7 +275,7 @@ def _positional(values: Values, binds: Binds) -> tuple[Any, ...]:
     return tuple(process(values[name]) if process else values[name] for name, process in binds)
 
 
-def _named(values: Values, binds: Binds) -> dict[str, Any]:
+def _by_name(values: Values, binds: Binds) -> dict[str, Any]:
     return {name: process(values[name]) if process else values[name] for name, process in binds}
 
 
@@ -315,8 +315,8 @@ def _insert_rows(connection: Connection, statement: Any, rows: Sequence[Values])
     if connection.dialect.name == "sqlite":
         insert_rows(connection, text, [_positional(row, binds) for row in rows])
         return
-    named = [_named(row, binds) for row in rows]
-    for rows_text, values in rows_in_statements(text, named):
+    values_of_rows = [_by_name(row, binds) for row in rows]
+    for rows_text, values in rows_in_statements(text, values_of_rows):
         connection.exec_driver_sql(rows_text, values)
 
 
