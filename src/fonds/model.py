@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 BodyFormat = Literal["html", "xml", "pdf", "text"]
+_KEY_SEPARATOR: Final = re.compile(r"[-/#]")
 
 # Requests of a source -------------------------------------------------------------------
 
@@ -71,6 +73,23 @@ class Listing:
     until: date
     """Inclusive."""
     task_keys: frozenset[str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeyListing:
+    """Yielded by `discover`: everything that the publisher lists under one prefix of task keys.
+
+    Documents of other tasks with that prefix are marked as withdrawn, unless their key continues a
+    listed one behind a separator: `bill:119-hr-1-ih` is a text of `bill:119-hr-1`.
+    """
+
+    prefix: str
+    task_keys: frozenset[str]
+
+    def has(self, task_key: str) -> bool:
+        """True if a task is listed, or belongs to one that is."""
+        ends = [match.start() for match in _KEY_SEPARATOR.finditer(task_key)]
+        return any(task_key[:end] in self.task_keys for end in (len(task_key), *ends))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -313,7 +332,7 @@ class Chunk:
     """Texts that OCR read with little confidence, those with digits first, then short ones."""
 
 
-Discovery = FetchTask | Watermark | Listing
+Discovery = FetchTask | Watermark | Listing | KeyListing
 """The types that `discover` may yield."""
 
 

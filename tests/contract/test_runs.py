@@ -20,7 +20,7 @@ from tests.support.upstreams.misbehaving import MisbehavingServer, Request, Resp
 
 from fonds.errors import SourceBusyError, StoreFullError
 from fonds.library import Library
-from fonds.model import Discovery, FetchTask, ParsedRecord, Raw, SourceState
+from fonds.model import Discovery, FetchTask, KeyListing, Listing, ParsedRecord, Raw, SourceState
 from fonds.runs.active_run import drop_old_history, mark_dead_runs_failed
 from fonds.runs.audit import AuditRange, audit_source
 from fonds.runs.locks import lock_source
@@ -230,6 +230,46 @@ def test_tasks_that_a_file_names_are_counted_as_discovered(library: Library) -> 
 
     counts = ingest(library, Chain()).counts
     assert (counts.discovered, counts.fetched) == (12, 12)
+
+
+class Keyed(FakeSource):
+    """Its list is complete for one prefix of keys instead of for days."""
+
+    async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
+        async for item in super().discover(state, ask):
+            if isinstance(item, Listing):
+                yield KeyListing(prefix="fake:", task_keys=item.task_keys)
+            else:
+                yield item
+
+
+def test_a_document_that_a_list_of_keys_lacks_is_withdrawn_until_it_is_back(
+    library: Library, office: NoteOffice
+) -> None:
+    ingest(library, Keyed())
+    office.withdraw(3)
+    assert ingest(library, Keyed()).counts.gone == 1
+    gone = "SELECT id FROM documents WHERE gone_at IS NOT NULL"
+    assert [row["id"] for row in rows(library, gone)] == ["fake:3"]
+    office.change(3)
+    ingest(library, Keyed())
+    assert not list(rows(library, gone))
+
+
+def test_a_list_of_keys_that_shrank_sharply_withdraws_nothing(
+    library: Library, office: NoteOffice
+) -> None:
+    ingest(library, Keyed())
+    office.withdraw(*range(1, 9))
+    report = ingest(library, Keyed())
+    assert (report.status, report.counts.gone) == (RunStatus.PARTIAL, 0)
+    assert "the listing fake: shrank: 8 of 12" in (report.error_summary or "")
+
+
+def test_a_key_belongs_to_the_listed_one_that_it_continues() -> None:
+    listing = KeyListing(prefix="bill:119-hr-", task_keys=frozenset({"bill:119-hr-1"}))
+    assert all(map(listing.has, ("bill:119-hr-1", "bill:119-hr-1-ih", "bill:119-hr-1#html")))
+    assert not any(map(listing.has, ("bill:119-hr-12", "bill:119-hr-12-ih", "bill:119-hr")))
 
 
 @pytest.mark.parametrize("fingerprints", [True, False])

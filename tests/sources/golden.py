@@ -12,7 +12,7 @@ import pytest
 
 from fonds.model import FetchTask, ParsedRecord
 
-_OF_CODES: Final = {"above", "unit", "edition"}
+_IF_ANY: Final = {"above", "unit", "edition", "uncertain", "report", "pdf_page"}
 
 
 def assert_golden(actual: str, golden: Path) -> None:
@@ -33,7 +33,7 @@ def json_lines(records: Iterable[ParsedRecord | FetchTask]) -> str:
 
 
 def _told(value: Any) -> Any:
-    """The values without those that only sections of codes have."""
+    """The values without those of codes and files that this record has none of."""
     if isinstance(value, dict):
-        return {k: _told(v) for k, v in value.items() if v or k not in _OF_CODES}
+        return {k: _told(v) for k, v in value.items() if v or k not in _IF_ANY}
     return [_told(item) for item in value] if isinstance(value, list | tuple) else value

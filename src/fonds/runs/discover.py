@@ -16,7 +16,7 @@ from fonds.errors import MissingKeyError, SettingsError, StoreUnavailableError, 
 from fonds.fetch.archive import FileRecord
 from fonds.fetch.rates import Pace, RetryLog, logged_to
 from fonds.fetch.transport import NO_CONTACT
-from fonds.model import FetchTask, Listing, Watermark
+from fonds.model import FetchTask, KeyListing, Listing, Watermark
 from fonds.runs.active_run import ActiveRun
 from fonds.runs.normalization import chunker_label
 from fonds.runs.state import RunRequest
@@ -29,7 +29,7 @@ BATCH_SIZE: Final = 500
 BATCH_SECONDS: Final = 0.25
 """After which a smaller batch is handed on, as a source may take long to find the next task."""
 
-Discovered = TaskState | Watermark | Listing | Failure
+Discovered = TaskState | Watermark | Listing | KeyListing | Failure
 """The items that discovery yields, in the order of the source."""
 
 

@@ -15,7 +15,7 @@ from fonds.errors import NotFoundError, RefusedError, StoreUnavailableError
 from fonds.fetch.archive import DownloadResult, FileRecord
 from fonds.fetch.rates import use_retry_log
 from fonds.fetch.transport import public_url
-from fonds.model import Archived, FetchTask, Listing, Part, Watermark
+from fonds.model import Archived, FetchTask, KeyListing, Listing, Part, Watermark
 from fonds.runs.active_run import ActiveRun
 from fonds.runs.concurrency import work_ahead
 from fonds.runs.discover import Discovered, pace_of
@@ -51,7 +51,7 @@ class FetchedTask:
         )
 
 
-Fetched = FetchedTask | Watermark | Listing | Failure
+Fetched = FetchedTask | Watermark | Listing | KeyListing | Failure
 
 
 async def fetch(

@@ -19,7 +19,17 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from fonds.errors import DuplicateKeyError, StoreUnavailableError, SuspiciousYieldError
 from fonds.fetch.archive import FileRecord
-from fonds.model import Archived, Counts, FetchTask, Listing, ParsedRecord, Raw, RawPart, Watermark
+from fonds.model import (
+    Archived,
+    Counts,
+    FetchTask,
+    KeyListing,
+    Listing,
+    ParsedRecord,
+    Raw,
+    RawPart,
+    Watermark,
+)
 from fonds.runs.active_run import ActiveRun
 from fonds.runs.discover import check_loss, parse_versions
 from fonds.runs.fetch import Fetched, FetchedTask
@@ -78,7 +88,7 @@ class FinishedTask:
     """Fetched again, and not parsed since its bytes are as before."""
 
 
-Entry = ParsedTask | FinishedTask | Failure | Listing | Watermark
+Entry = ParsedTask | FinishedTask | Failure | Listing | KeyListing | Watermark
 
 
 def _is_end_of(entry: Entry, task_keys: set[str]) -> bool:
@@ -283,30 +293,20 @@ class BatchWriter:
         failures = []
         for entry in entries:
             if isinstance(entry, Listing):
-                failures += self._withdraw_unlisted(connection, entry, now)
+                days = f"{entry.since}..{entry.until}"
+                failures += self._withdraw_unlisted(connection, entry, days, now)
+            elif isinstance(entry, KeyListing):
+                failures += self._withdraw_unlisted(connection, entry, entry.prefix, now)
         return failures
 
     def _withdraw_unlisted(
-        self, connection: Connection, listing: Listing, now: datetime
+        self, connection: Connection, listing: Listing | KeyListing, scope: str, now: datetime
     ) -> list[Failure]:
-        table = documents.c
-        after = listing.until + timedelta(days=1)
-        query = select(table.id, table.task_key).where(
-            table.source == self._source,
-            table.gone_at.is_(None),
-            table.published_at >= listing.since.isoformat(),
-            table.published_at < after.isoformat(),
-        )
-        stored = list(connection.execute(query))
-        missing = [row for row in stored if row.task_key not in listing.task_keys]
-        name = f"listing {listing.since}..{listing.until}"
+        stored, missing = self._compare(connection, listing)
+        name = f"listing {scope}"
         try:
             if not self._active.run.request.accept_loss:
-                check_loss(
-                    f"the listing from {listing.since} to {listing.until}",
-                    len(stored),
-                    len(missing),
-                )
+                check_loss(f"the listing {scope}", stored, len(missing))
         except SuspiciousYieldError as error:
             return [Failure.of(error, "discover", name)]
         if name in self._active.open_errors:
@@ -316,6 +316,26 @@ class BatchWriter:
         self._withdrawn.update(row.task_key for row in missing)
         self._forget(connection, [row.task_key for row in missing])
         return []
+
+    def _compare(
+        self, connection: Connection, listing: Listing | KeyListing
+    ) -> tuple[int, list[Row[Any]]]:
+        """The number of documents in the range of a listing, and those that it lacks."""
+        table = documents.c
+        query = select(table.id, table.task_key).where(
+            table.source == self._source, table.gone_at.is_(None)
+        )
+        if isinstance(listing, KeyListing):
+            query = query.where(table.task_key.startswith(listing.prefix, autoescape=True))
+            stored: list[Row[Any]] = list(connection.execute(query))
+            return len(stored), [row for row in stored if not listing.has(row.task_key)]
+        after = listing.until + timedelta(days=1)
+        query = query.where(
+            table.published_at >= listing.since.isoformat(),
+            table.published_at < after.isoformat(),
+        )
+        stored = list(connection.execute(query))
+        return len(stored), [row for row in stored if row.task_key not in listing.task_keys]
 
     def _forget(self, connection: Connection, task_keys: Sequence[str]) -> None:
         """Forget tasks, so that one that is listed again is loaded again, even if unchanged."""

@@ -37,6 +37,7 @@ from fonds.errors import MalformedError, SuspiciousYieldError, WrongContentError
 from fonds.model import (
     Discovery,
     FetchTask,
+    KeyListing,
     ParsedRecord,
     Part,
     Raw,
@@ -334,23 +335,27 @@ class Bills:
     async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:
         """The status files of each folder that may hold news, and of it those that are new."""
         newest = ""
+        listings: list[KeyListing] = []
         if state.backfill:
             for folder in await _requested_folders(state, ask):
                 files = await listed_files(ask, folder)
+                listings.append(_listing(folder, files))
                 for file in files:
                     if _may_have_changed(file, state):
                         yield file.task()
                 if folder[0] == _current(state):
                     newest = max(newest, _newest(files))
         else:
-            files = [
-                file
-                for folder in await _with_news(state, ask)
-                for file in await listed_files(ask, folder)
-            ]
+            folders = {
+                folder: await listed_files(ask, folder) for folder in await _with_news(state, ask)
+            }
+            files = [file for listed in folders.values() for file in listed]
+            listings = [_listing(folder, listed) for folder, listed in folders.items()]
             newest = _newest(files)
             for file in _news(files, state.last_seen_key, newest):
                 yield file.task()
+        for listing in listings:
+            yield listing
         if newest:
             # A feed that names former Congresses only must not turn the watermark back.
             yield Watermark(last_seen_key=max(newest, state.last_seen_key or ""))
@@ -383,6 +388,13 @@ class Bills:
 
 
 source = Bills()
+
+
+def _listing(folder: Folder, files: list[ListedFile]) -> KeyListing:
+    congress, kind = folder
+    return KeyListing(
+        prefix=f"bill:{congress}-{kind}-", task_keys=frozenset(file.bill.id for file in files)
+    )
 
 
 def _current(state: SourceState) -> int:

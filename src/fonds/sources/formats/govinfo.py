@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, NamedTuple
@@ -28,6 +29,7 @@ from fonds.model import (
     Archived,
     Discovery,
     FetchTask,
+    KeyListing,
     ParsedRecord,
     Part,
     Raw,
@@ -78,13 +80,16 @@ class GovinfoCollection:
         the current Congress and the one before it.
         """
         requested = _requested_years(self, state)
-        newest, listed = state.last_seen_key or "", 0
+        newest = state.last_seen_key or ""
+        listed: set[str] = set()
+        years: set[int] = set()
         for year in requested.years:
             listing = await self._sitemap(ask, year)
             if listing is None:
                 continue
+            years.add(year)
             for package, entry in self._listed(listing.data, year):
-                listed += 1
+                listed.add(package)
                 newest = max(newest, entry.get("lastmod", ""))
                 if requested.includes(package):
                     yield self._package_task(package, entry, listing.archived)
@@ -93,7 +98,25 @@ class GovinfoCollection:
                 f"no sitemap of {self.code} names a package for {requested.years[-1]} to "
                 f"{requested.years[0]}; is the upstream's answer walled?"
             )
+        for complete in self._complete(listed, years, state.now.year):
+            yield complete
         yield Watermark(last_seen_key=newest)
+
+    def _complete(
+        self, packages: AbstractSet[str], years: AbstractSet[int], this_year: int
+    ) -> Iterator[KeyListing]:
+        """The packages of each Congress or year all of whose sitemaps were read."""
+        scopes: dict[str, range] = {}
+        for package in packages:
+            day, congress = day_of(package), _CONGRESS.match(package)
+            if congress:
+                scopes[congress[0][:-1]] = _years_of(int(congress[1]), self.late_years)
+            elif day:
+                scopes[f"{self.code}-{day.year}-"] = range(day.year, day.year + 1 + self.late_years)
+        for prefix, naming in sorted(scopes.items()):
+            if {year for year in naming if year <= this_year} <= years:
+                keys = frozenset(package for package in packages if package.startswith(prefix))
+                yield KeyListing(prefix=prefix, task_keys=keys)
 
     async def _sitemap(self, ask: Ask, year: int) -> ListingResponse | None:
         address = f"{mods.SITE}/sitemap/{self.code}_{year}_sitemap.xml"

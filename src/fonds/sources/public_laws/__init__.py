@@ -33,6 +33,7 @@ from fonds.model import (
     Archived,
     Discovery,
     FetchTask,
+    KeyListing,
     ParsedRecord,
     Part,
     Raw,
@@ -199,11 +200,14 @@ class PublicLaws:
         """
         newest = state.last_seen_key or ""
         for congress in await _requested_congresses(state, ask):
-            for law in await listed_laws(ask, congress):
+            laws = await listed_laws(ask, congress)
+            for law in laws:
                 if law.modified:
                     newest = max(newest, law.modified.isoformat())
                 if _may_have_changed(law, state):
                     yield law.task()
+            listed = frozenset(law.number.id for law in laws)
+            yield KeyListing(prefix=f"plaw:{congress}-", task_keys=listed)
         if newest:
             yield Watermark(last_seen_key=newest)
 
