@@ -265,16 +265,19 @@ class Library:
         until: date | str | None = None,
         under: str | None = None,
         edition: str | None = None,
+        document: str | None = None,
         mode: Mode | None = None,
         limit: int = 10,
         offset: int = 0,
+        per_document: int = 3,
         owner: UUID | None = None,
     ) -> list[RetrievalResult]:
-        """The best passages for a query, with their citations; of codes the newest edition.
+        """The best documents for a query, with citations; of codes the newest edition.
 
-        Words and vectors are both used if there are vectors, unless `mode` is `lexical`,
-        `semantic` or `hybrid`. `owner`, here and below, is the user whose uploads are visible
-        next to public documents.
+        Each result has up to `per_document` passages. With `document`, an id or another name, the
+        results are the best passages of that document. Words and vectors are both used if there
+        are vectors, unless `mode` is `lexical`, `semantic` or `hybrid`. `owner`, here and below, is
+        the user whose uploads are visible next to public documents.
         """
         filters = Filters(
             sources=tuple(sources),
@@ -285,8 +288,12 @@ class Library:
             under=under,
             edition=edition,
             owner=owner,
+            document=document,
         )
-        return self.look(query, filters, mode=mode, limit=limit, offset=offset).results
+        page = self.look(
+            query, filters, mode=mode, limit=limit, offset=offset, per_document=per_document
+        )
+        return page.results
 
     def look(
         self,
@@ -296,10 +303,14 @@ class Library:
         mode: Mode | None = None,
         limit: int = 10,
         offset: int = 0,
+        per_document: int = 3,
     ) -> SearchPage:
         """As `search`, with facets of the best documents and their counts."""
         from fonds.search.retrieve import search  # noqa: PLC0415 — takes 90 ms
 
+        if filters.document is not None:
+            row = self.document(filters.document, owner=filters.owner, with_text=False)
+            filters = replace(filters, document=row["id"])
         return search(
             self.database,
             self.sources,
@@ -307,6 +318,7 @@ class Library:
             filters,
             limit=limit,
             offset=offset,
+            per_document=per_document,
             query_vector=self._query_embedder.query_vector(query, mode),
             by_words=mode != "semantic",
         )

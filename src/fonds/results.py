@@ -74,15 +74,33 @@ class Citation(BaseModel):
         )
 
 
+class RetrievedPassage(BaseModel):
+    """One of several passages of a document that match a query."""
+
+    model_config = ConfigDict(frozen=True)
+
+    snippet: str
+    """The sentence or the table row with most words of the query, and the header of the table."""
+    passage: int
+    """Its number in the document, from 0: `ID#3` is the fourth."""
+    locator: ChunkLocator
+
+
 class RetrievalResult(BaseModel):
-    """A passage that matches a query."""
+    """A document that matches a query, with its best passages; or a passage inside a document."""
 
     model_config = ConfigDict(frozen=True)
 
     id: str
     """The document's id."""
     snippet: str
+    """Of the best passage."""
     citation: Citation
+    """Of the best passage."""
+    passages: list[RetrievedPassage] = Field(default=[], exclude_if=operator.not_)
+    """The best passages, the first one included. Omitted if it is the only one."""
+    more_passages: int = Field(default=0, exclude_if=operator.not_)
+    """How many more passages of the document match. Omitted if none does."""
 
 
 class FacetCount(BaseModel):

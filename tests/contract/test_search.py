@@ -295,3 +295,59 @@ def test_place_of_a_result_names_its_passage(library: Library) -> None:
 def test_same_question_has_the_same_answer(library: Library) -> None:
     question = "fish trout herring lamprey river"
     assert library.search(question) == library.search(question)
+
+
+def test_document_shows_its_best_passages_and_counts_the_others(library: Library) -> None:
+    (hit,) = library.search("lamprey eels returns", limit=1)
+    assert hit.id == "fake:5"
+    assert len(hit.passages) == 3
+    assert hit.more_passages == 5
+    assert hit.passages[0].snippet == hit.snippet
+    assert len({passage.passage for passage in hit.passages}) == 3
+    (four,) = library.search("lamprey eels returns", limit=1, per_document=4)
+    assert len(four.passages) == 4
+    assert four.passages[:3] == hit.passages
+    (one,) = library.search("lamprey eels returns", limit=1, per_document=1)
+    assert (one.passages, one.more_passages) == ([], 7)
+
+
+def test_document_with_one_passage_has_no_others(library: Library) -> None:
+    (hit,) = library.search("herring")
+    assert (hit.passages, hit.more_passages) == ([], 0)
+    assert hit.model_dump().keys() == {"id", "snippet", "citation"}
+
+
+@pytest.mark.parametrize("per_document", [0, 51])
+def test_number_of_passages_out_of_range_is_refused(library: Library, per_document: int) -> None:
+    with pytest.raises(UsageError, match="per_document must be between 1 and 50"):
+        library.search("lamprey", per_document=per_document)
+
+
+def test_inside_a_document_each_result_is_a_passage(library: Library) -> None:
+    hits = library.search("lamprey in part 7", document="fake:5", limit=4)
+    assert [hit.id for hit in hits] == ["fake:5"] * 4
+    places = [hit.citation.locator.passage for hit in hits if hit.citation.locator]
+    assert len(set(places)) == 4
+    assert "part 7" in hits[0].snippet
+    following = library.search("lamprey in part 7", document="fake:5", limit=4, offset=4)
+    assert not set(places) & {
+        hit.citation.locator.passage for hit in following if hit.citation.locator
+    }
+
+
+def test_words_that_all_passages_of_a_document_share_tell_none_apart(library: Library) -> None:
+    rare_in_library = library.search("lamprey returns 3", document="fake:5", limit=1)
+    assert "part 3" in rare_in_library[0].snippet
+
+
+def test_withdrawn_document_can_be_searched_inside(library: Library) -> None:
+    assert found(library, "sturgeon", document="fake:6") == ["fake:6"]
+
+
+def test_upload_of_somebody_else_is_not_found(library: Library) -> None:
+    assert found(library, "sturgeon", document="fake:7", owner=OWNER) == ["fake:7"]
+    for owner in (None, uuid4()):
+        with pytest.raises(UnknownDocumentError):
+            library.search("sturgeon", document="fake:7", owner=owner)
+    with pytest.raises(UnknownDocumentError):
+        library.search("sturgeon", document="fake:99")

@@ -42,6 +42,7 @@ from fonds.citations.export import Style, cited_as
 from fonds.errors import UnknownDocumentError
 from fonds.results import Citation, Resolution
 from fonds.search.filters import UPLOADS, Filters, require_source
+from fonds.search.retrieve import MAX_PER_DOCUMENT, PER_DOCUMENT
 from fonds.search.retrieve import MAX_RESULTS as MAX_RANKED
 from fonds.stores.columns import format_timestamp
 
@@ -80,12 +81,18 @@ def search(
     jurisdiction: _Names = [],  # noqa: B006 — as above
     under: _Name | None = None,
     edition: _Name | None = None,
+    document: Annotated[
+        _Name | None, Query(description="Search inside this document: each result is a passage.")
+    ] = None,
     mode: Literal["hybrid", "lexical", "semantic"] | None = None,
     limit: Annotated[int, Query(ge=1, le=MAX_RESULTS)] = 10,
     offset: Annotated[int, Query(ge=0, le=_MAX_OFFSET)] = 0,
+    per_document: Annotated[
+        int, Query(ge=1, le=MAX_PER_DOCUMENT, description="Passages of a document, at most.")
+    ] = PER_DOCUMENT,
     facets: Annotated[bool, Query(description="Include counts over the best documents.")] = False,
 ) -> JSONResponse:
-    """Search public documents and your uploads; returns the best passages."""
+    """Search public documents and your uploads; returns the best documents and passages."""
     limit_searches(request)
     app = app_state(request)
     filters = Filters(
@@ -98,9 +105,12 @@ def search(
         jurisdictions=jurisdiction,
         under=under,
         edition=edition,
+        document=document,
         owner=app.owner(request),
     )
-    page = app.library.look(q, filters, mode=mode, limit=limit + 1, offset=offset)
+    page = app.library.look(
+        q, filters, mode=mode, limit=limit + 1, offset=offset, per_document=per_document
+    )
     content: dict[str, Any] = {
         "results": [hit.model_dump(mode="json") for hit in page.results[:limit]],
         "next_offset": offset + limit if len(page.results) > limit else None,

@@ -95,6 +95,11 @@ def is_table(text: str, start: int, end: int) -> bool:
     return second > 0 and _DELIMITER_ROW.match(text, second, end) is not None
 
 
+def is_delimiter_row(line: str) -> bool:
+    """True if a line is the row of dashes below a header."""
+    return _DELIMITER_ROW.match(line) is not None
+
+
 def items(text: str, start: int, end: int) -> list[Span]:
     """List items and table rows, each with the lines that continue it."""
     if text.find("\n", start, end) < 0:

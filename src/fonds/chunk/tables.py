@@ -77,7 +77,7 @@ def _table(text: str, block: MarkdownBlock, caption: Span | None) -> Table:
         rows_start=rows[header_rows][0] if header_rows < len(rows) else block.end,
         end=block.end,
         caption=_caption(text, *caption) if caption else "",
-        header=tuple(filter(None, map(_row_text, header))),
+        header=tuple(filter(None, map(_joined, header))),
     )
 
 
@@ -105,8 +105,12 @@ def _has_numbers(cells: list[str]) -> bool:
     return 2 * len(numbers) > len(filled)
 
 
-def _row_text(cells: list[str]) -> str:
+def row_text(row: str) -> str:
     """`Year | 2015 | 2014`; a cell that repeats the one before it, as merged ones do, once."""
+    return _joined(cells_of(row))
+
+
+def _joined(cells: list[str]) -> str:
     distinct = [cell for cell, before in zip(cells, ["", *cells], strict=False) if cell != before]
     row = " | ".join(distinct) if any(distinct) else ""
     if len(row) <= MAX_HEADER_LENGTH:

@@ -11,6 +11,7 @@ from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from uuid import UUID
 
 import typer
 from rich.text import Text
@@ -45,9 +46,10 @@ from fonds.normalize.registry import (
     sniff,
     text_of_json,
 )
-from fonds.results import Citation
+from fonds.results import Citation, RetrievedPassage
 from fonds.search.filters import require_source
-from fonds.search.query import highlights, read_query
+from fonds.search.query import read_query
+from fonds.search.snippet import highlights
 from fonds.settings import Settings
 from fonds.sources.base import Source
 from fonds.sources.registry import SourceRegistry
@@ -148,12 +150,19 @@ def search(
     edition: Annotated[
         str | None, typer.Option(help="Search this edition of a code; default: the newest.")
     ] = None,
+    document: Annotated[
+        str | None,
+        typer.Option("--in", help="Search inside this document: an id or another name."),
+    ] = None,
     mode: Annotated[
         Mode | None,
         typer.Option(help="By words, by vectors, or both; default: both if there are vectors."),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of results.")] = 10,
     offset: Annotated[int, typer.Option(min=0, help="Skip the first N results.")] = 0,
+    per_document: Annotated[
+        int, typer.Option(min=1, help="Maximum number of passages of one document.")
+    ] = 3,
     as_user: AsUser = None,
     as_json: AsJson = False,
 ) -> None:
@@ -169,6 +178,7 @@ def search(
               fonds search '"salary threshold" -teachers kind:rule'
               fonds search "42 USC 1396a"
               fonds search "flood damage" --as maria --source uploads
+              fonds search "waiting period" --as maria --in upload:0b5c9f52-…
     """
     with context.obj.library() as library:
         results = library.search(
@@ -180,13 +190,15 @@ def search(
             until=day(until),
             under=under,
             edition=edition,
+            document=document,
             mode=mode and mode.value,
             limit=limit,
             offset=offset,
-            owner=find_owner(library, as_user),
+            per_document=per_document,
+            owner=(owner := find_owner(library, as_user)),
         )
         if not results:
-            err.print(f"nothing found{_hint_if_empty(library)}", markup=False)
+            err.print(f"nothing found{_hint_if_empty(library, owner)}", markup=False)
     if as_json:
         print_json(results)
         return
@@ -199,15 +211,26 @@ def print_results(results: list[RetrievalResult], query: str, *, after: int = 0)
     for number, result in enumerate(results, start=after + 1):
         citation = result.citation
         out.print(f"[bold]{number}. {safe(citation.title)}[/bold]")
-        if citation.locator:
-            headings = citation.locator.heading_path
-            path = " › ".join(headings[1:] if headings[:1] == [citation.title] else headings)
-            page = citation.locator.page_reference
-            if location := ", ".join(part for part in (path, page) if part):
-                out.print(f"   {safe(location)}", style="dim")
-        out.print(Text("   ").append_text(_highlight(harmless(result.snippet), terms)))
+        passages: Sequence[RetrievalResult | RetrievedPassage] = result.passages or [result]
+        for passage in passages:
+            _print_passage(passage, citation.title, terms)
+        if result.more_passages:
+            more = f"{result.more_passages} more with --in {result.id} or --per-document"
+            out.print(f"   {safe(more)}", style="dim")
         out.print(f"   [green]{safe(citation.citation_string)}[/green]  {result.id}")
         out.print(f"   {safe(citation.url)}\n", style="dim")
+
+
+def _print_passage(
+    passage: RetrievalResult | RetrievedPassage, title: str, terms: Sequence[str]
+) -> None:
+    locator = passage.locator if isinstance(passage, RetrievedPassage) else passage.citation.locator
+    if locator:
+        headings = locator.heading_path
+        path = " › ".join(headings[1:] if headings[:1] == [title] else headings)
+        if location := ", ".join(part for part in (path, locator.page_reference) if part):
+            out.print(f"   {safe(location)}", style="dim")
+    out.print(Text("   ").append_text(_highlight(harmless(passage.snippet), terms)))
 
 
 def _highlight(snippet: str, terms: Sequence[str]) -> Text:
@@ -217,10 +240,10 @@ def _highlight(snippet: str, terms: Sequence[str]) -> Text:
     return text
 
 
-def _hint_if_empty(library: Library) -> str:
+def _hint_if_empty(library: Library, owner: UUID | None) -> str:
     with library.database.read() as connection:
-        public = select(documents.c.id).where(visible_to(None))
-        is_filled = connection.scalar(public.limit(1)) is not None
+        visible = select(documents.c.id).where(visible_to(owner))
+        is_filled = connection.scalar(visible.limit(1)) is not None
     home = library.settings.home
     return "" if is_filled else f": the library in {home} is empty; fill it with `fonds bootstrap`"
 

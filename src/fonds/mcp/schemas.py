@@ -28,7 +28,7 @@ class ToolResult(BaseModel):
 
 
 class Hit(RetrievalResult):
-    """The best passage of a document, with its provenance."""
+    """A document with its best passages, and its provenance."""
 
     snippet: str = Field(description="Shortened words of the document.")
     passage: str | None = Field(description="The name of the passage, for get_passage.")

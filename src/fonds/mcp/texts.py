@@ -23,7 +23,7 @@ from fonds.mcp.schemas import (
     SearchResult,
     SourceCoverage,
 )
-from fonds.results import ChunkLocator, QuoteCheck, Resolution
+from fonds.results import ChunkLocator, QuoteCheck, Resolution, RetrievedPassage
 
 
 class Fence:
@@ -137,7 +137,15 @@ def _hit(number: int, hit: Hit) -> str:
         _one_line(hit.snippet),
         _cite(citation.citation_string, citation.url),
         f"Passage: {hit.passage}" if hit.passage else f"Document: {hit.id}",
+        *(_further(hit, passage) for passage in hit.passages[1:]),
+        f"{hit.more_passages} more with `document`: {hit.id}" if hit.more_passages else "",
     )
+
+
+def _further(hit: Hit, passage: RetrievedPassage) -> str:
+    name = passage_name(hit.id, passage.passage)
+    where = _location(passage.locator)
+    return _lines(f"- {_one_line(passage.snippet)}", f"  {where}" if where else "", f"  {name}")
 
 
 def _head(head: DocumentHead) -> str:

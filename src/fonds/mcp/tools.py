@@ -30,6 +30,7 @@ from fonds.mcp.schemas import (
 )
 from fonds.results import QuoteCheck, Resolution, RetrievalResult
 from fonds.search.filters import require_source
+from fonds.search.retrieve import MAX_PER_DOCUMENT, PER_DOCUMENT
 from fonds.search.retrieve import MAX_RESULTS as MAX_RANKED
 from fonds.stores.sqlite import select_in
 from fonds.stores.tables import documents
@@ -89,6 +90,10 @@ class Tools:
             _Name | None,
             Field(description="Sections of this edition of codes instead of the newest."),
         ] = None,
+        document: Annotated[
+            _Name | None,
+            Field(description="Search inside this document (an id or another name)."),
+        ] = None,
         mode: Annotated[
             _Mode | None,
             Field(
@@ -97,15 +102,19 @@ class Tools:
         ] = None,
         limit: Annotated[int, Field(ge=1, le=MAX_RESULTS)] = 10,
         offset: Annotated[int, Field(ge=0, le=_MAX_OFFSET)] = 0,
+        per_document: Annotated[
+            int, Field(ge=1, le=MAX_PER_DOCUMENT, description="Passages of each document.")
+        ] = PER_DOCUMENT,
     ) -> SearchResult:
-        """Find the best passage of each document for a query, best first.
+        """Find the best documents for a query with their best passages, best first.
 
         Start here unless you have a citation (resolve_citation) or want to navigate a code
         (browse_code). Search in plain words; "quoted phrases" must occur, -words must not. A
         citation as the query returns its document. Each result has a snippet, the name of the
         passage for get_passage, and a citation: give `citation_string` and `url` for everything
         you use. Read the passage before you quote it, since snippets are shortened. Documents
-        without a result may exist elsewhere: list_sources shows what this library contains.
+        without a result may exist elsewhere: list_sources shows what this library contains. With
+        `document` each result is a passage of it: use this to read long documents.
         """
         names = [require_source(name, self._library.sources) for name in sources]
         filters = {
@@ -116,11 +125,12 @@ class Tools:
             "until": until,
             "under": under,
             "edition": edition,
+            "document": document,
             "owner": self._current_owner(),
+            "mode": mode,
+            "per_document": per_document,
         }
-        matches = _search(
-            self._library, query, filters=filters, mode=mode, limit=limit + 1, offset=offset
-        )
+        matches = _search(self._library, query, filters, limit=limit + 1, offset=offset)
         hits = _hits(self._library, matches[:limit])
         return SearchResult(
             results=hits,
@@ -227,15 +237,9 @@ class Tools:
 
 
 def _search(
-    library: Library,
-    query: str,
-    *,
-    filters: dict[str, Any],
-    mode: _Mode | None,
-    limit: int,
-    offset: int,
+    library: Library, query: str, options: dict[str, Any], *, limit: int, offset: int
 ) -> list[RetrievalResult]:
-    return library.search(query, **filters, mode=mode, limit=limit, offset=offset)
+    return library.search(query, **options, limit=limit, offset=offset)
 
 
 def _hits(library: Library, results: list[RetrievalResult]) -> list[Hit]:
@@ -249,6 +253,8 @@ def _hits(library: Library, results: list[RetrievalResult]) -> list[Hit]:
             id=result.id,
             snippet=result.snippet,
             citation=result.citation,
+            passages=result.passages,
+            more_passages=result.more_passages,
             passage=_passage(result),
             retrieved_at=heads[result.id].retrieved_at,
             raw_sha256=heads[result.id].raw_sha256,

@@ -49,6 +49,8 @@ class Filters:
     edition: str | None = None
     """Sections of this edition of codes; None is the newest edition of each, and all else."""
     include_withdrawn: bool = False
+    document: str | None = None
+    """The id of one document, of any edition, withdrawn or not: its passages are searched."""
 
     def narrowed(self, query: Query) -> Filters:
         """These filters, with those of the query."""
@@ -78,9 +80,7 @@ def eligible(connection: Connection, filters: Filters, registry: SourceRegistry)
 
 def _conditions(connection: Connection, filters: Filters, registry: SourceRegistry) -> list[Any]:
     table = documents.c
-    conditions: list[Any] = [visible_to(filters.owner)]
-    if not filters.include_withdrawn:
-        conditions.append(table.gone_at.is_(None))
+    conditions: list[Any] = [visible_to(filters.owner), *_present(filters)]
     if filters.sources:
         conditions.append(table.source.in_(filters.sources))
     if filters.kinds:
@@ -105,6 +105,13 @@ def _conditions(connection: Connection, filters: Filters, registry: SourceRegist
     return [*conditions, *_editions(filters)]
 
 
+def _present(filters: Filters) -> list[Any]:
+    """The one document, withdrawn or not; else all that are not withdrawn."""
+    if filters.document is not None:
+        return [documents.c.id == filters.document]
+    return [] if filters.include_withdrawn else [documents.c.gone_at.is_(None)]
+
+
 def _sources_of(jurisdictions: Sequence[str], registry: SourceRegistry) -> list[str]:
     by_jurisdiction: dict[str, list[str]] = {}
     for name, source in registry.items():
@@ -122,8 +129,8 @@ def _editions(filters: Filters) -> list[Any]:
     unit, units = documents.c.unit, select(code_units.c.id)
     if filters.edition is not None:
         return [unit.in_(units.where(code_units.c.version == filters.edition))]
-    if filters.under and "/" in filters.under.rstrip("/"):
-        return []  # a path below a code's name contains the edition
+    if filters.document or (filters.under and "/" in filters.under.rstrip("/")):
+        return []  # both name the edition, as a path below a code's name contains it
     return [unit.is_(None) | unit.in_(units.where(code_units.c.is_newest))]
 
 

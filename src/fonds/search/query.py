@@ -1,4 +1,4 @@
-"""Queries: their words, phrases, exclusions and fields; stems; and snippets of results.
+"""Queries: their words, phrases, exclusions and fields; and stems.
 
 Words are split like the index splits them, and compared by their stems.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -15,7 +14,7 @@ from typing import Any, Final
 
 import snowballstemmer
 
-from fonds.stores.fulltext import is_cjk, visible_text, with_bigrams
+from fonds.stores.fulltext import with_bigrams
 
 # Words that appear in nearly every passage, and do not distinguish any.
 STOP_WORDS: Final = frozenset(
@@ -184,58 +183,3 @@ def query_words(text: str) -> QueryWords:
     return QueryWords(
         single=tuple(dict.fromkeys(significant or words)), pairs=tuple(dict.fromkeys(pairs))
     )
-
-
-SNIPPET_LENGTH: Final = 320
-
-_SPACE: Final = re.compile(r"\s+")
-_MIN_STEM_LENGTH: Final = 4
-_MAX_ENDING: Final = 3
-"""The number of letters that an inflection may change."""
-
-
-def snippet_of(text: str, terms: Sequence[str]) -> str:
-    """About `SNIPPET_LENGTH` characters around the part with the most terms."""
-    flat = _SPACE.sub(" ", visible_text(text)).strip()
-    if len(flat) <= SNIPPET_LENGTH:
-        return flat
-    start = _densest(flat, terms)
-    start = flat.rfind(" ", 0, start) + 1 if start else 0
-    end = min(len(flat), start + SNIPPET_LENGTH)
-    end = end if end == len(flat) else max(flat.rfind(" ", start, end), start + 1)
-    return f"{'… ' if start else ''}{flat[start:end]}{' …' if end < len(flat) else ''}"
-
-
-def highlights(snippet: str, terms: Sequence[str]) -> list[tuple[int, int]]:
-    """The spans of the terms in a snippet, in any inflection, in order."""
-    spans: list[tuple[int, int]] = []
-    for match in _matches(snippet, terms):
-        start, end = match.span()
-        if spans and spans[-1][1] == start:
-            start = spans.pop()[0]
-        spans.append((start, end))
-    return spans
-
-
-def _matches(text: str, terms: Sequence[str]) -> Iterator[re.Match[str]]:
-    words = " ".join(map(with_bigrams, terms)).split()
-    stems = sorted(set(map(_stem, words)), key=len, reverse=True)
-    return re.finditer("|".join(stems), text, re.IGNORECASE) if stems else iter(())
-
-
-def _stem(word: str) -> str:
-    if is_cjk(word[0]):
-        return re.escape(word)
-    stem = word[: max(_MIN_STEM_LENGTH, len(word) - _MAX_ENDING)]
-    return rf"(?<![^\W_]){re.escape(stem)}[^\W_]*"
-
-
-def _densest(text: str, terms: Sequence[str]) -> int:
-    positions = [match.start() for match in _matches(text, terms)]
-    best, best_count, first = 0, 0, 0
-    for last, position in enumerate(positions):
-        while position - positions[first] > SNIPPET_LENGTH // 2:
-            first += 1
-        if last - first + 1 > best_count:
-            best, best_count = positions[first], last - first + 1
-    return max(0, best - SNIPPET_LENGTH // 5)

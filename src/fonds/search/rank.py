@@ -54,8 +54,12 @@ class Score:
     """The score without the title, which all passages of a document share."""
 
 
+MIN_CANDIDATES: Final = 5
+"""The fewest passages of a document that show which words are rare in it."""
+
+
 class WeightedQuery:
-    """The words of a query, weighted by their rarity in the library.
+    """The words of a query, weighted by their rarity in the library, or in one document.
 
     A pair without a frequency is taken to be as rare as both words make it.
     """
@@ -64,6 +68,7 @@ class WeightedQuery:
         """`frequencies` are the numbers of passages with each word, and with some of the pairs."""
         having = {stem(word): frequencies.get(word, 0) for word in words.single}
         weights = {each: _weight(count, passages) for each, count in having.items() if count}
+        self._words = words
         self._all = sum(weights.values()) or 1.0
         self._stems = list(weights)
         self._weights = list(weights.values())
@@ -77,6 +82,23 @@ class WeightedQuery:
             by_itself = self._weights[first] + self._weights[second]
             weight = by_itself if count is None else _weight(count, passages)
             self._pairs[first, second] = weight
+
+    def among(self, candidates: Sequence[Candidate]) -> WeightedQuery:
+        """The same words, weighted by their rarity in some passages of one document.
+
+        What all passages speak of, such as the insurer in a policy, tells none from another.
+        """
+        if len(candidates) < MIN_CANDIDATES:
+            return self
+        stems = Stems(self._stems)
+        having = Counter(
+            number
+            for each in candidates
+            for number in {stems[word] for word in words_of(f"{each.headings} {each.text}")}
+        )
+        having.pop(-1, None)
+        frequencies = {word: having[stems[word]] for word in self._words.single}
+        return WeightedQuery(self._words, frequencies, len(candidates))
 
     def rank(self, candidates: Sequence[Candidate]) -> list[Score]:
         """The scores of all candidates, best first; equal ones in the order of their rows."""

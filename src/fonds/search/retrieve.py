@@ -6,7 +6,7 @@ a citation leads directly to its document.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,11 +27,13 @@ from fonds.results import (
     Facets,
     Resolution,
     RetrievalResult,
+    RetrievedPassage,
     SearchPage,
 )
 from fonds.search.filters import Filters, eligible
-from fonds.search.query import Query, query_words, read_query, snippet_of
+from fonds.search.query import Query, query_words, read_query
 from fonds.search.rank import Candidate, Score, WeightedQuery
+from fonds.search.snippet import snippet_of
 from fonds.settings import Settings
 from fonds.sources.registry import SourceRegistry
 from fonds.stores.database import Database
@@ -266,6 +268,8 @@ DEPTHS: Final = (200, 1000, 4000)
 the first one, so that pages follow each other whatever their sizes."""
 NEAR: Final = 0.5
 """The fraction of the depth for vectors, if words are used as well."""
+PER_DOCUMENT: Final = 3
+MAX_PER_DOCUMENT: Final = 50
 _NO_CANDIDATES: Final = CandidateSet(candidates=(), rows={}, is_all=True)
 
 
@@ -277,31 +281,44 @@ def search(
     *,
     limit: int = 10,
     offset: int = 0,
+    per_document: int = PER_DOCUMENT,
     query_vector: QueryVector | None = None,
     by_words: bool = True,
 ) -> SearchPage:
-    """The best passage of each of the best documents, by words, by vector, or by both.
+    """The best documents with their best passages, by words, by vector, or by both.
 
-    The facets are of the candidates that were ranked first.
+    Inside one document (`filters.document`) each result is one passage. The facets are of the
+    candidates that were ranked first.
     """
-    _check_range(limit, offset)
+    _check_range(limit, offset, per_document)
     ranked = _ranked(
         database, registry, query, filters, query_vector=query_vector, by_words=by_words
     )
+    terms = read_query(query).search_terms
     with ranked as (first, best):
-        results = list(islice(best, offset, offset + limit))
+        matches = list(islice(best, offset, offset + limit))
+        results = [_result(match, terms, per_document) for match in matches]
     return SearchPage(
         results=results, facets=facets_of(first.rows.values(), registry, is_all=first.is_all)
     )
 
 
-def _check_range(limit: int, offset: int) -> None:
+def _check_range(limit: int, offset: int, per_document: int) -> None:
+    if not 1 <= per_document <= MAX_PER_DOCUMENT:
+        raise UsageError(f"per_document must be between 1 and {MAX_PER_DOCUMENT}")
     if not 1 <= limit <= MAX_RESULTS:
         raise UsageError(f"limit must be between 1 and {MAX_RESULTS}")
     if not 0 <= offset <= MAX_RESULTS - limit:
         raise UsageError(
             f"only the first {MAX_RESULTS} results are ranked: narrow the query or its filters"
         )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Match:
+    """The passages of a document that are candidates, best first; one of them inside a document."""
+
+    rows: Sequence[Row[Any]]
 
 
 @contextmanager
@@ -313,7 +330,7 @@ def _ranked(
     *,
     query_vector: QueryVector | None,
     by_words: bool,
-) -> Iterator[tuple[CandidateSet, Iterator[RetrievalResult]]]:
+) -> Iterator[tuple[CandidateSet, Iterator[_Match]]]:
     """The first candidates, and all results in order, which may need a greater depth."""
     parsed = read_query(query)
     filters = filters.narrowed(parsed)
@@ -328,15 +345,14 @@ def _ranked(
             *database.fulltext.holding(parsed.phrases, parsed.excluded)
         )
         if resolution and (row := cited_passage(connection, resolution, passages)) is not None:
-            result = _result(row, parsed.search_terms)
-            yield replace(_NO_CANDIDATES, rows={row.id: row}), iter([result])
+            yield replace(_NO_CANDIDATES, rows={row.id: row}), iter([_Match(rows=[row])])
             return
         finder = CandidateFinder(database, connection, passages, query_vector)
         sets = _candidate_sets(finder, parsed, by_words=by_words)
         first = next(sets)
         weighted = finder.weighted_query(parsed.text if by_words else "")
-        best = _best(weighted, chain([first], sets))
-        yield first, (_result(row, parsed.search_terms) for row in best)
+        best = _best_inside if filters.document else _best
+        yield first, best(weighted, chain([first], sets))
 
 
 def _candidate_sets(
@@ -351,33 +367,64 @@ def _candidate_sets(
             return
 
 
-def _best(query: WeightedQuery, sets: Iterable[CandidateSet]) -> Iterator[Row[Any]]:
-    """The best passage of each document, best document first."""
+def _best(query: WeightedQuery, sets: Iterable[CandidateSet]) -> Iterator[_Match]:
+    """The best documents, each with its passages."""
     document_ids: set[str] = set()
     for each in sets:
-        for row in _by_document(each, query.rank(each.candidates)):
-            if row.document_id not in document_ids:
-                document_ids.add(row.document_id)
-                yield row
+        for document_id, candidates in _by_document(each, query.rank(each.candidates)).items():
+            if document_id not in document_ids:
+                document_ids.add(document_id)
+                yield _Match(rows=[each.rows[row] for row in _inside(query, candidates)])
 
 
-def _by_document(candidates: CandidateSet, ranked: Sequence[Score]) -> Iterator[Row[Any]]:
-    best: dict[str, Score] = {}
+def _best_inside(query: WeightedQuery, sets: Iterable[CandidateSet]) -> Iterator[_Match]:
+    """The best passages of one document."""
+    yielded: set[int] = set()
+    for each in sets:
+        for row in _inside(query, each.candidates):
+            if row not in yielded:
+                yielded.add(row)
+                yield _Match(rows=[each.rows[row]])
+
+
+def _by_document(
+    candidates: CandidateSet, ranked: Sequence[Score]
+) -> Mapping[str, Sequence[Candidate]]:
+    """The candidates of each document, which has the rank of its first one."""
+    by_row = {each.row: each for each in candidates.candidates}
+    by_document: dict[str, list[Candidate]] = defaultdict(list)
     for score in ranked:
-        document = candidates.rows[score.row].document_id
-        if document not in best or score.passage > best[document].passage:
-            # A document has the rank of its first passage, and shows its best one.
-            best[document] = score
-    for score in best.values():
-        yield candidates.rows[score.row]
+        by_document[candidates.rows[score.row].document_id].append(by_row[score.row])
+    return by_document
 
 
-def _result(row: Row[Any], terms: Sequence[str]) -> RetrievalResult:
+def _inside(query: WeightedQuery, candidates: Sequence[Candidate]) -> list[int]:
+    """The rows of passages of one document, best first; its title tells them not apart."""
+    if len(candidates) == 1:
+        return [candidates[0].row]
+    scores = query.among(candidates).rank(candidates)
+    return [score.row for score in sorted(scores, key=lambda score: (-score.passage, score.row))]
+
+
+def _result(match: _Match, terms: Sequence[str], per_document: int) -> RetrievalResult:
+    passages = [_passage(row, terms) for row in match.rows[:per_document]]
     return RetrievalResult(
-        id=row.document_id,
-        snippet=snippet_of(row.text, terms),
-        citation=citation_of(row),
+        id=match.rows[0].document_id,
+        snippet=passages[0].snippet,
+        citation=citation_of(match.rows[0]),
+        passages=passages if len(passages) > 1 else [],
+        more_passages=len(match.rows) - len(passages),
     )
+
+
+def _passage(row: Row[Any], terms: Sequence[str]) -> RetrievedPassage:
+    locator = _locator(row)
+    snippet = snippet_of(row.text, terms, locator.lead_ins)
+    return RetrievedPassage(snippet=snippet, passage=row.chunk_ord, locator=locator)
+
+
+def _locator(row: Row[Any]) -> ChunkLocator:
+    return ChunkLocator(passage=row.chunk_ord, **row.meta["locator"])
 
 
 def citation_of(row: Row[Any]) -> Citation:
@@ -388,7 +435,7 @@ def citation_of(row: Row[Any]) -> Citation:
         url=row.source_url,
         published_at=date.fromisoformat(row.published_at[:10]) if row.published_at else None,
         citation_string=row.citation_string,
-        locator=ChunkLocator(passage=row.chunk_ord, **row.meta["locator"]),
+        locator=_locator(row),
     )
 
 

@@ -12,12 +12,14 @@ from markupsafe import Markup, escape
 from starlette.responses import Response
 
 from fonds.api.dependencies import app_state, limit_searches
+from fonds.api.schemas import MAX_ID_LENGTH
 from fonds.catalog.changes import ChangeFilter, changes
 from fonds.errors import UsageError
 from fonds.results import FacetCount, Facets, SearchPage
 from fonds.runs.overview import loaded_sources
 from fonds.search.filters import Filters, require_source
-from fonds.search.query import highlights, read_query
+from fonds.search.query import read_query
+from fonds.search.snippet import highlights
 from fonds.web.rendering import Viewer, one_line, page, query, viewer_of
 
 PAGE_SIZE: Final = 10
@@ -70,6 +72,7 @@ def show_search(
     organization: _Values = [],  # noqa: B006 — as above
     year: _Years = [],  # noqa: B006 — as above
     jurisdiction: _Values = [],  # noqa: B006 — as above
+    document: Annotated[str | None, Query(min_length=1, max_length=MAX_ID_LENGTH)] = None,
     start: Annotated[int, Query(ge=0, le=MAX_OFFSET)] = 0,
 ) -> Response:
     """The home page, or search results."""
@@ -84,12 +87,18 @@ def show_search(
         "year": year,
         "jurisdiction": jurisdiction,
     }
-    context: dict[str, Any] = {"q": q, "chosen": chosen, "start": start, "examples": EXAMPLES}
+    context: dict[str, Any] = {
+        "q": q,
+        "chosen": chosen,
+        "start": start,
+        "examples": EXAMPLES,
+        "inside": document and _titled(request, viewer, document),
+    }
     try:
-        results = _search(request, viewer, q, chosen, start)
+        results = _search(request, viewer, q, chosen, start, document=document)
     except UsageError as error:
         return page(request, "search.html", viewer=viewer, results=(), error=str(error), **context)
-    params = {"q": q, **chosen}
+    params = {"q": q, **chosen, "document": document}
     return page(
         request,
         "search.html",
@@ -97,7 +106,7 @@ def show_search(
         results=results.results[:PAGE_SIZE],
         error=None,
         counted=results.facets,
-        facets=_facets(results.facets, params),
+        facets=[] if document else _facets(results.facets, params),
         is_narrowed=any(chosen.values()),
         previous=_search_url(params, max(0, start - PAGE_SIZE)) if start else None,
         following=_search_url(params, start + PAGE_SIZE) if _has_more(results, start) else None,
@@ -112,8 +121,19 @@ def _home(request: Request, viewer: Viewer) -> Response:
     return page(request, "home.html", viewer=viewer, sources=sources, examples=EXAMPLES)
 
 
+def _titled(request: Request, viewer: Viewer, name: str) -> dict[str, Any]:
+    """The document that is searched, if the viewer may see it."""
+    return app_state(request).library.document(name, owner=viewer.user_id, with_text=False)
+
+
 def _search(
-    request: Request, viewer: Viewer, q: str, chosen: Mapping[str, list[Any]], start: int
+    request: Request,
+    viewer: Viewer,
+    q: str,
+    chosen: Mapping[str, list[Any]],
+    start: int,
+    *,
+    document: str | None,
 ) -> SearchPage:
     library = app_state(request).library
     filters = Filters(
@@ -123,6 +143,7 @@ def _search(
         years=chosen["year"],
         jurisdictions=chosen["jurisdiction"],
         owner=viewer.user_id,
+        document=document,
     )
     return library.look(q, filters, limit=PAGE_SIZE + 1, offset=start)
 

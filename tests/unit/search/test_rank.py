@@ -72,3 +72,17 @@ def test_words_alone_never_leave_their_bounds(texts: list[str]) -> None:
     for score in question().rank(candidates):
         assert isinstance(score, Score)
         assert 0 <= score.passage <= score.document <= 3
+
+
+def test_words_of_all_passages_of_a_document_weigh_little_inside_it() -> None:
+    # Rare in the library, but the subject of this document.
+    candidates = [candidate(row, "lead service and lines") for row in range(1, 9)]
+    candidates += [candidate(9, "lead lead lead"), candidate(10, "a service for the river")]
+    query = WeightedQuery(query_words("lead river"), {"lead": 4, "river": 500}, 1000)
+    assert query.rank(candidates)[0].row == 9
+    assert query.among(candidates).rank(candidates)[0].row == 10
+
+
+def test_few_passages_of_a_document_are_weighed_as_the_library_is() -> None:
+    query = question()
+    assert query.among([candidate(1, "lead"), candidate(2, "service")]) is query

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fonds.search.query import SNIPPET_LENGTH, highlights, snippet_of
+from fonds.search.snippet import SNIPPET_LENGTH, highlights, snippet_of
 
 FILLER = "Nothing of interest stands here, and more of it follows. " * 20
 
@@ -81,3 +81,50 @@ def test_highlights_are_whole_words_in_any_inflection(
     snippet: str, terms: list[str], marked: list[str]
 ) -> None:
     assert [snippet[start:end] for start, end in highlights(snippet, terms)] == marked
+
+
+ROWS = [f"| Benefit number {n} of the plan | {n},100 dollars |" for n in range(40)]
+TABLE = "\n".join(["| Benefit | Yearly limit |", "| --- | --- |", *ROWS])
+
+
+def test_row_that_answers_is_shown_with_its_header() -> None:
+    text = TABLE.replace("number 31 of the plan", "for an ambulance")
+    snippet = snippet_of(text, ["ambulance", "limit"])
+    assert snippet.startswith(
+        "Benefit | Yearly limit — | Benefit for an ambulance | 31,100 dollars |"
+    )
+    assert len(snippet) <= SNIPPET_LENGTH + 4
+
+
+def test_header_of_an_earlier_passage_is_taken_from_the_lead_ins() -> None:
+    rows = "\n".join(ROWS).replace("number 31 of the plan", "for an ambulance")
+    snippet = snippet_of(rows, ["ambulance"], ["Table 3", "Benefit | Yearly limit"])
+    assert snippet.startswith("Table 3 — Benefit | Yearly limit — | Benefit for an ambulance |")
+    short = snippet_of(ROWS[0], ["benefit"], ["Benefit | Yearly limit"])
+    assert short == f"Benefit | Yearly limit — {ROWS[0]}"
+
+
+def test_text_behind_a_table_has_no_header() -> None:
+    text = f"{TABLE}\n\n{FILLER}The ambulance is paid. {FILLER}"
+    assert snippet_of(text, ["ambulance"]).startswith("… ")
+    assert "Yearly limit" not in snippet_of(text, ["ambulance"], ["Table 3"])
+
+
+def test_sentence_with_different_words_is_preferred_to_one_that_repeats_a_word() -> None:
+    text = (
+        f"{FILLER}A limit, a limit and a limit. {FILLER}The limit for an ambulance is 5. {FILLER}"
+    )
+    assert "ambulance is 5." in snippet_of(text, ["limit", "ambulance"])
+
+
+def test_last_sentence_is_shown_with_those_before_it() -> None:
+    snippet = snippet_of(f"{FILLER}The ambulance is paid.", ["ambulance"])
+    assert snippet.startswith("… Nothing of interest")
+    assert snippet.endswith("The ambulance is paid.")
+
+
+def test_long_header_leaves_room_for_the_row() -> None:
+    text = "\n".join(ROWS)
+    snippet = snippet_of(text, ["benefit"], ["word " * 100])
+    assert len(snippet) <= SNIPPET_LENGTH + 4
+    assert "| Benefit number" in snippet
