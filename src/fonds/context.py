@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from fonds.chunk.chunker import Chunker
 from fonds.engine.base import Engine
@@ -21,6 +21,9 @@ from fonds.settings import Settings
 from fonds.sources.registry import SourceRegistry
 from fonds.stores.blobs import Blobs
 from fonds.stores.database import Database
+
+if TYPE_CHECKING:
+    from fonds.embed.client import Endpoints
 
 Progress = Callable[[str, Counts], None]
 """Called with a source and its counts as a run goes on."""
@@ -86,6 +89,13 @@ class Context:
         limits = self._reader_limits
         return ReaderPool(workers=READERS, preload=(*READER_MODULES, *REQUEST_MODULES), **limits)
 
+    @cached_property
+    def endpoints(self) -> Endpoints:
+        """The limits of the embedding models that this process asks."""
+        from fonds.embed.client import Endpoints  # noqa: PLC0415 — imports numpy
+
+        return Endpoints()
+
     def open_readers(self, workers: int | None = None) -> Engine:
         """Processes that read many documents, here or on the cluster of the settings."""
         return open_engine(
@@ -112,7 +122,7 @@ class Context:
     def with_stores(self, database: Database, blobs: Blobs) -> Context:
         """The same context with other stores; the fetcher is shared, so that its rates are kept."""
         other = replace(self, database=database, blobs=blobs)
-        other.__dict__.update(fetcher=self.fetcher, readers=self.readers)
+        other.__dict__.update(fetcher=self.fetcher, readers=self.readers, endpoints=self.endpoints)
         return other
 
     async def __aenter__(self) -> Self:

@@ -410,6 +410,7 @@ class Library:
             limit=limit,
             watch=watch,
             stop=stop,
+            endpoints=self.context.endpoints,
         )
 
     @contextmanager

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pytest
 from sqlalchemy import func, insert, select
+from tests.support.libraries.documents import hold
 from tests.support.libraries.uploads import (
     TEXT,
     inline_resources,
@@ -386,6 +387,17 @@ def test_endpoint_that_refuses_our_key_is_not_asked_again(
     assert job.last_error is not None
     assert "set FONDS_EMBED_KEY" in job.last_error["message"]
     assert endpoint.requests == 2  # the passages, and a text that every model can embed
+
+
+def test_uploads_and_the_embedding_queue_have_one_breaker_and_one_limit(library: Library) -> None:
+    hold(library, "gao:1", "The dredger works at the mole.")
+    with _ready(library) as (resources, _):
+        endpoint = resources.model().client.endpoint
+    for _ in range(FAILURES):
+        endpoint.breaker.failed("no answer")
+    report = library.embed()
+    assert (report.done, report.requests) == (0, 0)
+    assert "no requests for now" in (report.ended or "")
 
 
 def test_a_store_without_room_counts_no_attempt_of_an_upload(tmp_path: Path) -> None:

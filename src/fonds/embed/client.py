@@ -334,6 +334,22 @@ class EmbeddingClient:
         return min(doubled + self._seams.rng.uniform(0, first), limit)
 
 
+class Endpoints:
+    """The limits and breakers of a process, one for each model; all its clients share them."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._states: dict[str, EndpointState] = {}
+
+    def of(self, embedder: Embedder, seams: Seams, settings: Settings) -> EndpointState:
+        """The limits and the breaker of a model, by the settings."""
+        name = embedder.model.name
+        with self._lock:
+            if name not in self._states:
+                self._states[name] = EmbeddingClient.open_endpoint(embedder, seams, settings)
+            return self._states[name]
+
+
 BREAKER_PREFIX: Final = "breaker-"
 """The prefix of the names of open breakers among the leases."""
 

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Row
 from fonds import ids
 from fonds.embed.base import Embedder
 from fonds.embed.batches import CHANGED, MAX_TEXTS, BatchEmbedder, Transaction
-from fonds.embed.client import EmbeddingClient, EndpointState, breaker_recorder
+from fonds.embed.client import EmbeddingClient, Endpoints, EndpointState, breaker_recorder
 from fonds.embed.generations import ensure_generation
 from fonds.embed.registry import open_embedder, open_pool
 from fonds.errors import (
@@ -458,10 +458,12 @@ def embed_waiting(
     limit: int | None = None,
     watch: Watch | None = None,
     stop: Event | None = None,
+    endpoints: Endpoints | None = None,
 ) -> EmbeddingReport:
     """Make the vectors of queued documents, by the model of the generation that is searched.
 
-    The first generation of a library is created with the model of the settings.
+    The first generation of a library is created with the model of the settings. `endpoints` are
+    those of all clients of this process.
     """
     generation = ensure_current(database, seams, settings)
     embedder = embedder_of(generation, settings)
@@ -476,6 +478,7 @@ def embed_waiting(
             limit=limit,
             watch=watch,
             stop=stop,
+            endpoint=(endpoints or Endpoints()).of(embedder, seams, settings),
         )
 
 

@@ -61,7 +61,8 @@ class WorkerResources:
             generation = ensure_current(database, seams, settings)
             if self._model is None or self._model.generation != generation:
                 embedder = embedder_of(generation, settings)
-                endpoint = EmbeddingClient.open_endpoint(embedder, seams, settings)
+                # The embedding queue, which an idle worker may drain, has the same limits.
+                endpoint = self.context.endpoints.of(embedder, seams, settings)
                 recorder = breaker_recorder(database, generation.name, seams.clock)
                 endpoint.breaker.on_change = recorder
                 client = EmbeddingClient(
