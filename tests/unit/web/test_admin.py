@@ -13,15 +13,18 @@ import pytest
 from fastapi.routing import APIRoute
 from sqlalchemy import event
 from tests.support.libraries.troubled import Trouble, make_trouble
-from tests.support.libraries.uploads import upload_library
+from tests.support.libraries.uploads import TEXT, make_user, upload_library, work
+from tests.support.libraries.uploads import send as send_file
 from tests.unit.web.visiting import Visit, visiting
 
+from fonds.errors import ItemMemoryError, ItemTimeoutError
 from fonds.library import Library
 from fonds.runs import commands
 from fonds.runs.commands import Command
 from fonds.runs.state import Run, RunRequest, RunStatus
 from fonds.seams import Seams
 from fonds.testing import ManualClock
+from fonds.uploads.jobs import fail
 from fonds.web.admin import actions, runs
 from fonds.web.admin import runs as sources
 from fonds.web.admin import status as overview
@@ -354,3 +357,22 @@ def test_command_leads_to_the_run_that_goes_on_and_then_to_what_came_of_it(
 def test_overview_is_found_with_a_slash_at_its_end(here: Visit) -> None:
     answer = here.get(f"{AT}/")
     assert (answer.status_code, answer.headers["location"]) == (308, AT)
+
+
+def test_page_of_uploads_shows_durations_costs_storage_and_frequent_errors_first(
+    here: Visit,
+) -> None:
+    library = here.library
+    user = make_user(library)
+    send_file(library, user, TEXT.encode())
+    work(library)
+    errors = [ItemMemoryError("too large"), ItemTimeoutError("slow"), ItemTimeoutError("slow")]
+    for number, error in enumerate(errors):
+        job = send_file(library, user, f"{TEXT}{number}".encode(), f"{number}.md")
+        with library.database.write() as connection:
+            fail(connection, job, error, library.seams.clock.now())
+    text = here.get(f"{AT}/uploads").text
+    assert re.search(r"first embedding</th><td[^>]*>1</td>", text)
+    assert re.search(r"Stored: [\d.,]+ \w+ of files", text)
+    assert "0.00 US dollars" in text
+    assert text.index("ItemTimeoutError") < text.index("ItemMemoryError")
