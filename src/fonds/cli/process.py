@@ -11,8 +11,8 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Coroutine, Iterator, MutableMapping
-from contextlib import contextmanager, suppress
-from threading import Event, Thread
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from threading import Event, Thread, current_thread, main_thread
 from typing import Any, Final, TypeVar
 
 import structlog
@@ -20,7 +20,7 @@ from structlog.stdlib import ProcessorFormatter
 from structlog.typing import Processor
 
 from fonds.cli.output import EXIT_STOPPED
-from fonds.errors import SettingsError
+from fonds.errors import FondsError, SettingsError
 from fonds.fetch.redact import Redaction
 from fonds.settings import Settings
 from fonds.stores.outages import STOP
@@ -105,6 +105,27 @@ def stoppable(
     stop = Event()
     with _calling_on_signal(stop.set, seconds, exit_code):
         yield stop
+
+
+def enter_until_stopped(opening: AbstractContextManager[T], stack: ExitStack) -> T:
+    """Enter a context that may wait for a server; KeyboardInterrupt if a signal ended the wait.
+
+    Python raises the exception of Ctrl-C wherever the main thread is: in a callback, such as that
+    of an object which is collected, it is ignored, and the wait would go on.
+    """
+    is_default = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not is_default or current_thread() is not main_thread():
+        return stack.enter_context(opening)
+    with stoppable() as stop:
+        try:
+            entered = stack.enter_context(opening)
+        except FondsError:
+            if stop.is_set():
+                raise KeyboardInterrupt from None
+            raise
+    if stop.is_set():
+        raise KeyboardInterrupt
+    return entered
 
 
 def run_until_stopped(work: Coroutine[Any, Any, T], *, exit_code: int = EXIT_STOPPED) -> T:

@@ -7,7 +7,7 @@ Modules that open a library are imported when one is opened: without them `fonds
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -45,14 +45,18 @@ class Session:
     def library(self, *, create: bool = False, **overrides: Any) -> Iterator[Library]:
         """Set up logging and open the library; `create` it if there is none, or raise an error."""
         with ending_on_ctrl_c():
-            from fonds.cli.process import set_up_logging  # noqa: PLC0415 — see the module
+            from fonds.cli.process import (  # noqa: PLC0415 — see the module
+                enter_until_stopped,
+                set_up_logging,
+            )
             from fonds.library import open_library  # noqa: PLC0415 — as above
 
         self.settings()
         # First, since opening may wait for a server, and says so.
         set_up_logging(read_settings({"home": self.home, **overrides}))
-        with open_library(self.home, create=create, **overrides) as library:
-            yield library
+        with ExitStack() as stack:
+            opening = open_library(self.home, create=create, **overrides)
+            yield enter_until_stopped(opening, stack)
 
     @contextmanager
     def library_if_any(self) -> Iterator[Library | None]:

@@ -12,8 +12,10 @@ from typing import Final
 import pytest
 
 PROGRAM: Final = """
-import asyncio, threading, time
+import asyncio, contextlib, threading, time
 from fonds.cli import process
+from fonds.errors import DatabaseUnavailableError
+from fonds.stores.outages import STOP
 process.STOP_SECONDS = {seconds}
 
 def wait(stop=None):
@@ -40,6 +42,22 @@ def event(seconds, ignoring):
     with process.stoppable(seconds, exit_code=7) as stop:
         wait(None if ignoring else stop)
     print("ended", flush=True)
+
+@contextlib.contextmanager
+def server_that_is_away():
+    print("waiting", flush=True)
+    while not STOP.is_set():
+        with contextlib.suppress(KeyboardInterrupt):  # as in a callback
+            time.sleep(0.05)
+    raise DatabaseUnavailableError("it is away")
+    yield
+
+def opening():
+    try:
+        with contextlib.ExitStack() as stack:
+            process.enter_until_stopped(server_that_is_away(), stack)
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
 
 def importing():
     from fonds.cli import main
@@ -115,3 +133,10 @@ def test_ctrl_c_while_a_command_is_imported_ends_the_process_at_once_and_quietly
         process.send_signal(signal.SIGINT)
         out, errors = process.communicate(timeout=30)
     assert (process.returncode, out, errors) == (-signal.SIGINT, "", "")
+
+
+@pytest.mark.parametrize("number", BOTH)
+def test_wait_for_a_server_ends_even_if_the_exception_of_ctrl_c_is_lost(
+    number: signal.Signals,
+) -> None:
+    assert ended("opening()", [number], FOREVER) == (0, "interrupted\n")
