@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,11 +19,16 @@ from fonds.exchange.bundle.contents import BundlePackage, read_package
 from fonds.exchange.bundle.create import BundleSigner, Created, Watch
 from fonds.exchange.bundle.create import create as create_bundle
 from fonds.exchange.bundle.diff import Difference, RowSource, bundle_rows, differences, library_rows
+from fonds.exchange.bundle.load import LoadReport
+from fonds.exchange.bundle.opening import is_url
+from fonds.exchange.bundle.request import LoadRequest, load_from
 from fonds.exchange.bundle.verify import BundleReport
 from fonds.exchange.bundle.verify import verify as verify_bundle
 from fonds.exchange.database_copy import database_address, open_source
 from fonds.exchange.keys import KeyFolder
 from fonds.exchange.snapshot import display_address, snapshot
+from fonds.fetch.transport import public_url
+from fonds.library import Library
 from fonds.schema import require_library
 from fonds.seams import Seams
 from fonds.search.filters import require_source
@@ -32,13 +38,19 @@ from fonds.stores.database import sqlite_file
 
 bundle_app = typer.Typer(help="Public content in files under one hash.", no_args_is_help=True)
 
+SignedBy = Annotated[
+    str | None,
+    typer.Option("--key", help="The public key, or its trusted name, that must have signed it."),
+]
 _DATABASE: Final = "fonds.db"
+_MAX_LISTED: Final = 3
 _MARKS: Final = {"added": "+", "removed": "-", "changed": "~"}
 
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the app."""
     app.add_typer(bundle_app, name="bundle")
+    app.command()(pull)
 
 
 @bundle_app.command()
@@ -156,6 +168,125 @@ def _print_verified(report: BundleReport) -> None:
         rows = ", ".join(f"{count:,} {name}" for name, count in report.records.items())
         out.print(f"[bold]{report.root}[/bold]  no problems")
         err.print(rows)
+
+
+@bundle_app.command()
+def load(
+    context: typer.Context,
+    bundle: Annotated[
+        str,
+        typer.Argument(metavar="BUNDLE", help="A folder, a tar archive, s3://…, az://…, https://…"),
+    ],
+    *,
+    key: SignedBy = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fill an empty library with a bundle, or merge one into a library.
+
+    The bundle is checked first: every hash, row and signature, and, if it has the bytes of the
+    publishers, that these give the same rows by the parsers of this program. If anything is wrong,
+    nothing changes. A document that this library fetched itself stays as it is, and an older bundle
+    replaces nothing of a newer one. May be killed, and repeated.
+
+    \b
+    Examples: fonds bundle load bundles/codes.tar
+              fonds bundle load https://fonds.example/bundle --key ed25519:mCx…
+              fonds --home new-library bundle load s3://bucket/bundle
+    """
+    with context.obj.library(create=True) as library:
+        report = asyncio.run(_load(library, bundle, key, keep=False))
+    _print_loaded(report, as_json=as_json)
+
+
+def pull(
+    context: typer.Context,
+    bundle: Annotated[
+        str, typer.Argument(metavar="BUNDLE", help="An address, as for `fonds bundle load`.")
+    ],
+    *,
+    key: SignedBy = None,
+    as_json: AsJson = False,
+) -> None:
+    """Load the bundle at an address, and later only what has changed there.
+
+    The key that signs the bundle is remembered: another one, or none, is refused until `--key`
+    names it.
+
+    \b
+    Example: fonds pull https://fonds.example/bundle
+    """
+    with context.obj.library(create=True) as library:
+        report = asyncio.run(_load(library, bundle, key, keep=True))
+    _print_loaded(report, as_json=as_json)
+
+
+async def _load(library: Library, address: str, key: str | None, *, keep: bool) -> LoadReport:
+    keys = KeyFolder(library.settings, library.seams.clock)
+    expected = keys.find(key) if key else None
+    with _progress("loading") as watch:
+        async with library.open_context() as opened:
+            request = LoadRequest(
+                address=address,
+                display=public_url(address) if is_url(address) else display_address(address),
+                key=expected,
+                is_pull=keep,
+                watch=watch,
+            )
+            report = await load_from(request, opened)
+    report.key_name = keys.public().name_of(report.key) if report.key else None
+    return report
+
+
+def _print_loaded(report: LoadReport, *, as_json: bool) -> None:
+    if as_json:
+        print_json(report)
+    else:
+        _print_load_report(report)
+    if report.errors or not report.is_equal:
+        raise typer.Exit(EXIT_INCOMPLETE)
+
+
+def _print_load_report(report: LoadReport) -> None:
+    counts = {
+        "added": report.added,
+        "updated": report.updated,
+        "unchanged": report.unchanged,
+        "withdrawn": report.withdrawn,
+        "kept as they are here": report.preserved,
+    }
+    summary = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+    out.print(f"[bold]{report.root}[/bold]  {safe(report.address)}", soft_wrap=True)
+    out.print(f"{report.documents:,} documents: {summary or 'nothing to do'}")
+    if report.proven:
+        out.print(f"{report.proven:,} were derived again from the publishers' bytes: PROVEN")
+    if report.unproven:
+        out.print(
+            f"{report.unproven:,} came without their bytes and are taken as the bundle has them: "
+            "UNPROVEN. They have no rows in typed tables, and `fonds verify` says UNPROVEN of them"
+        )
+    for version, ids in sorted(report.other_versions.items()):
+        count = report.other_version_counts[version]
+        listed = ", ".join(safe(each) for each in ids[:_MAX_LISTED])
+        more = f" and {count - _MAX_LISTED:,} more" if count > _MAX_LISTED else ""
+        out.print(
+            f"{count:,} were read by another version, {safe(version)}, and are loaded as this "
+            f"program reads them: {listed}{more}"
+        )
+    for error in report.errors:
+        err.print(f"failed: {safe(error)}; `fonds errors` lists all")
+    if report.key is None:
+        err.print("the bundle is not signed: nothing says who made it")
+    elif report.key_name is None:
+        err.print(
+            f"signed by {report.key}, which is not trusted yet: compare it with the key that its "
+            "maker publishes, then `fonds key trust`"
+        )
+    else:
+        err.print(f"signed by {safe(report.key_name)}, {report.key}")
+    if report.is_equal:
+        err.print("every document of the bundle is here with the same rows")
+    else:
+        err.print("not every document is as in the bundle: `fonds bundle diff BUNDLE` lists them")
 
 
 @bundle_app.command()

@@ -83,6 +83,7 @@ _GROUPS: Final = {
         ("db", "system", "Upgrade, copy, back up and restore the database."),
         ("export", "system", "Write documents, passages, citations and tables to files."),
         ("bundle", "bundle", "Public content in files under one hash: create, load, compare."),
+        ("pull", "bundle", "Load the bundle at an address, and later what changes there."),
         ("key", "keys", "Keys that sign bundles, and those that are trusted."),
         ("index", "index", "Indexes: records by key in an object store."),
     ),

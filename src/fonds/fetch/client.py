@@ -65,6 +65,7 @@ _HARMLESS_HEADERS: Final = frozenset({"accept", "accept-language"})
 
 _CAP_HINT: Final = "; FONDS_MAX_FILE_MIB sets the limit"
 
+_PARTIAL: Final = 206
 _NOT_MODIFIED: Final = 304
 _TOO_MANY_REQUESTS: Final = 429
 _UNAVAILABLE: Final = 503
@@ -107,6 +108,8 @@ class Download:
     """Those of `FILE_HEADERS` that the response has."""
     is_temporary: bool = False
     """The fetcher made the file, and it may be moved; others have an owner."""
+    start: int = 0
+    """The offset of its first byte in the file, if a range was requested and the server sent it."""
     data: bytes | None = field(default=None, repr=False)
     """The content, if it is small enough for memory; there is no file then."""
 
@@ -149,6 +152,7 @@ class _Hop:
     max_in_memory: int
     max_size: int
     headers: Mapping[str, str] = field(repr=False)
+    byte_range: tuple[int, int] | None
 
     @property
     def is_conditional(self) -> bool:
@@ -211,11 +215,14 @@ class Fetcher:
         headers: Mapping[str, str] | None = None,
         max_in_memory: int = 0,
         max_size: int | None = None,
+        byte_range: tuple[int, int] | None = None,
     ) -> Download | None:
         """The file at an address, or None if it has not changed since the validators.
 
         A download of at most `max_in_memory` bytes is in memory and not in a file. TooLargeError
         at the first byte beyond `max_size`, or beyond the limit of the settings if that is less.
+        Of a `byte_range`, its first byte and the one after its last, a server may send all of the
+        file instead: see `Download.start`.
         """
         limit = self._settings.max_file_mib * _MIB
         hop = _Hop(
@@ -227,6 +234,7 @@ class Fetcher:
             max_in_memory=max_in_memory,
             max_size=limit if max_size is None else min(limit, max_size),
             headers=headers or {},
+            byte_range=byte_range,
         )
         backoff = Backoff(self._settings, self._seams.rng)
         while True:
@@ -282,6 +290,10 @@ class Fetcher:
             **host_headers(self._settings, hop.target),
             **hop.headers,
         }
+        if hop.byte_range is not None:
+            start, end = hop.byte_range
+            # Ranges of compressed bytes would be other ones.
+            headers |= {"Range": f"bytes={start}-{end - 1}", "Accept-Encoding": "identity"}
         if hop.validators.etag:
             headers["If-None-Match"] = hop.validators.etag
         if hop.validators.last_modified:
@@ -295,6 +307,9 @@ class Fetcher:
         try:
             if response.status in _SUCCESSES and response.status not in _WITHOUT_FILE:
                 return await self._receive(hop, response, deadline)
+            if response.status == _PARTIAL and hop.byte_range is not None:
+                _require_range(hop, response)
+                return await self._receive(hop, response, deadline, start=hop.byte_range[0])
             await _drain(response.body)
             return self._without_file(hop, response)
         finally:
@@ -309,7 +324,7 @@ class Fetcher:
         raise _error_for(hop.target, response.status, headers, self._seams.clock.now())
 
     async def _receive(
-        self, hop: _Hop, response: HttpResponse, deadline: asyncio.Timeout
+        self, hop: _Hop, response: HttpResponse, deadline: asyncio.Timeout, *, start: int = 0
     ) -> Download:
         retrieved_at = response.received_at or self._seams.clock.now()
         headers = fold_headers(response.headers)
@@ -341,8 +356,17 @@ class Fetcher:
             address=requested if hop.target == hop.url else public_url(hop.target),
             headers={name: headers[low] for name, low in _FILE_HEADERS if low in headers},
             is_temporary=True,
+            start=start,
             data=writer.data,
         )
+
+
+def _require_range(hop: _Hop, response: HttpResponse) -> None:
+    """RefusedError unless the server sent the range that was requested, or the start of it."""
+    assert hop.byte_range is not None
+    sent = fold_headers(response.headers).get("content-range", "")
+    if not sent.startswith(f"bytes {hop.byte_range[0]}-"):
+        raise RefusedError(f"{public_url(hop.target)} sent another range than requested: {sent!r}")
 
 
 async def _save(writer: BodyWriter, stream: BodyStream, deadline: asyncio.Timeout) -> None:

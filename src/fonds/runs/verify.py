@@ -150,6 +150,9 @@ class _Proof:
     def steps(self) -> Iterator[VerificationStep]:
         """The steps in their order, up to the first that differs."""
         row = self.row
+        if not row.raw_path:
+            yield step_of("raw", "unproven", f"its bytes are not here: it is from {_bundle(row)}")
+            return
         self._require_small()
         raw = self._raw()
         yield raw
@@ -235,6 +238,11 @@ class _Proof:
             raise UsageError(
                 f"{self.row.id} has more than {limit}, the limit of a server: run `fonds verify`"
             )
+
+
+def _bundle(row: Row[Any]) -> str:
+    root, _, key = (row.bundle or "").partition(" ")
+    return f"bundle {root}, key {key or 'none'}"
 
 
 @cache

@@ -114,16 +114,24 @@ def insert_records(
 def update_records(
     connection: Connection, records: Sequence[ParsedRecord], tables: Sequence[Table]
 ) -> None:
-    """Update the rows of changed records, and replace the rows below them."""
+    """Update the rows of changed records, and replace the rows below them.
+
+    The document of a record may have been loaded without it, from a bundle without bytes.
+    """
     by_table: dict[str, list[ParsedRecord]] = defaultdict(list)
     for record in records:
         by_table[record.table].append(record)
+    new: list[ParsedRecord] = []
     for name, changed in by_table.items():
         parent = metadata.tables[name]
-        _update(connection, parent, [record.payload for record in changed])
-        _delete_below(connection, parent, [record.key for record in changed], tables)
-    children = [child for record in records for child in record.children]
-    insert_records(connection, children, tables)
+        existing = _existing_rows(connection, parent, [record.payload for record in changed])
+        rows = [record for record in changed if key_of(parent, record.payload) in existing]
+        new += [record for record in changed if key_of(parent, record.payload) not in existing]
+        _update(connection, parent, [record.payload for record in rows])
+        _delete_below(connection, parent, [record.key for record in rows], tables)
+    updated = [record for record in records if record not in new] if new else records
+    children = [child for record in updated for child in record.children]
+    insert_records(connection, [*new, *children], tables)
 
 
 def merge_rows(

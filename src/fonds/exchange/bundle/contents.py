@@ -259,7 +259,7 @@ def _filled(lines: list[bytes]) -> FilledFile:
 DESCRIPTOR: Final = "datapackage.json"
 FORMAT: Final = 1
 """The version of the format; in another one, equal content has other hashes."""
-_MAX_DESCRIPTOR: Final = 256 << 20
+MAX_DESCRIPTOR: Final = 256 << 20
 _MAX_RECORD: Final = 256 << 20
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
@@ -361,7 +361,7 @@ def read_package(blobs: Blobs, where: str) -> BundlePackage:
     info = blobs.head(DESCRIPTOR)
     if info is None:
         raise BundleError(f"there is no bundle at {where}: it has no {DESCRIPTOR}")
-    if info.size > _MAX_DESCRIPTOR:
+    if info.size > MAX_DESCRIPTOR:
         raise BundleError(f"the {DESCRIPTOR} at {where} is too long for one of a bundle")
     try:
         return _read(json.loads(blobs.get(DESCRIPTOR)))

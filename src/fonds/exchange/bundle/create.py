@@ -124,16 +124,23 @@ def records(view: Snapshot, resource: Resource, sources: Sequence[str] | None) -
     if resource in _TREES:
         yield from _tree(view, resource, sources)
         return
+    for ids in batched(_public_ids(view, sources), _BATCH_SIZE):
+        yield from rows_of_documents(view, resource, ids)
+
+
+def rows_of_documents(
+    view: Snapshot, resource: Resource, document_ids: Sequence[str]
+) -> Iterator[Record]:
+    """The rows of some documents in a table of a bundle, in its order."""
     column = _BELONGS[resource]
     order = [by_bytes(view.connection, column)]
     if resource in _THEN_BY:
         then = _THEN_BY[resource]
         order.append(by_bytes(view.connection, then) if resource is ALIASES else then)
-    query = _SELECTED[resource].order_by(*order)
+    query = _SELECTED[resource].where(column.in_(document_ids)).order_by(*order)
     finish = _passage if resource is PASSAGES else _record
-    for ids in batched(_public_ids(view, sources), _BATCH_SIZE):
-        for row in view.stream(query.where(column.in_(ids)), batch_size=_FETCHED):
-            yield finish(row)
+    for row in view.stream(query, batch_size=_FETCHED):
+        yield finish(row)
 
 
 def require_documents(view: Snapshot, sources: Sequence[str] | None) -> None:

@@ -20,6 +20,7 @@ from fonds import ids
 from fonds.errors import BundleError, StoreError
 from fonds.exchange.bundle.contents import (
     INPUTS,
+    MAX_DESCRIPTOR,
     MAX_FILE_SIZE,
     MIN_FILE_SIZE,
     BundleFile,
@@ -34,7 +35,6 @@ RAW_FOLDER: Final = "raw/"
 MAX_CONTAINER: Final = 1 << 30
 """Bytes of a container with a single file; the largest title of any code has a sixth of it."""
 _FORMAT: Final = 1
-_MAX_DESCRIPTOR: Final = 256 << 20
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _ODDS: Final = 16
 
@@ -98,7 +98,7 @@ def read_raw_package(blobs: Blobs) -> RawPackage | None:
     info = blobs.head(RAW)
     if info is None:
         return None
-    if info.size > _MAX_DESCRIPTOR:
+    if info.size > MAX_DESCRIPTOR:
         raise BundleError(f"the {RAW} is too long for one of a bundle")
     try:
         values = json.loads(blobs.get(RAW))

@@ -20,7 +20,7 @@ from fonds.stores.columns import format_timestamp
 STATEMENT: Final = "statement.json"
 _FORMAT: Final = 1
 _SIGNED: Final = b"fonds bundle statement 1\n"
-_MAX_BYTES: Final = 1 << 20
+MAX_STATEMENT: Final = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,7 +75,7 @@ def read_statement(blobs: Blobs) -> Statement | None:
     info = blobs.head(STATEMENT)
     if info is None:
         return None
-    if info.size > _MAX_BYTES:
+    if info.size > MAX_STATEMENT:
         raise BundleError(f"the {STATEMENT} is too long for one of a bundle")
     try:
         statement = _read(json.loads(blobs.get(STATEMENT)))
