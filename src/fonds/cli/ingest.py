@@ -28,6 +28,7 @@ from fonds.cli.session import Session
 from fonds.errors import UsageError
 from fonds.library import Library
 from fonds.plugins import broken_plugins
+from fonds.runs.overview import DaysAfter, days_after
 from fonds.runs.state import RunReport, RunRequest
 from fonds.sources.registry import GROUP, SourceRegistry
 
@@ -123,6 +124,8 @@ def backfill(
     as_json: AsJson = False,
 ) -> None:
     """Fill a range of one source, or all of it.
+
+    With --until, the end says what the library has of the days after it.
 
     \b
     Examples: fonds backfill federal_register --since 2026-01-01 --until 2026-01-31
@@ -288,7 +291,22 @@ def _run(
 
     with session.library(create=True) as library:
         report = run_until_stopped(work(library))
+        after = days_after(library.database, report.source, request, library.seams.clock.now())
+    if after is not None:
+        _print_days_after(report.source, after)
     _report([report], report if as_json else None)
+
+
+def _print_days_after(source: str, after: DaysAfter) -> None:
+    loaded = f"{after.documents:,} documents, the first of {after.first}" if after.first else "none"
+    until = f" --until {after.first}" if after.first else ""
+    follows = f"from {after.watermark}" if after.watermark else "as a first run"
+    err.print(
+        f"loaded of the days from {after.since} on: {loaded}."
+        f" `fonds backfill {source} --since {after.since}{until}` fills what lies between;"
+        f" the next `fonds run {source}` continues {follows}",
+        markup=False,
+    )
 
 
 def _report(reports: list[RunReport], machine_readable: Any) -> NoReturn:

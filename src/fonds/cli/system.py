@@ -11,8 +11,18 @@ import typer
 from sqlalchemy import func, select
 
 from fonds.cli.citations import summarize
-from fonds.cli.output import AsJson, AsUser, err, out, print_json, print_table, safe
+from fonds.cli.output import (
+    EXIT_INCOMPLETE,
+    AsJson,
+    AsUser,
+    err,
+    out,
+    print_json,
+    print_table,
+    safe,
+)
 from fonds.cli.progress import exit_code, print_reports, progress_display
+from fonds.cli.queues import print_waiting
 from fonds.cli.read import print_results
 from fonds.cli.session import Session, find_owner
 from fonds.codes.run import CodeRequest
@@ -23,6 +33,7 @@ from fonds.exchange.database_copy import Copied, copy, database_address
 from fonds.exchange.export import export
 from fonds.exchange.snapshot import display_address
 from fonds.library import Library
+from fonds.runs.hosts import compile_hosts
 from fonds.runs.state import RunReport, RunRequest
 from fonds.schema import HEAD, current_version, require_library, upgrade
 from fonds.seams import Seams
@@ -95,6 +106,8 @@ def demonstrate(session: Session) -> int:
             out.print(f"citations: {summarize(library.extract_citations())}")
             vectors = library.embed()
             out.print(f"vectors: {vectors.embedded:,} passages embedded, {vectors.reused:,} reused")
+            compile_hosts(library.context)
+            is_waiting = print_waiting(library)
             _print_contents(library)
             for query in QUERIES:
                 out.print(f"\n$ fonds search {query!r}\n", style="bold", markup=False)
@@ -104,7 +117,7 @@ def demonstrate(session: Session) -> int:
     out.print(f'{sys.argv[0]} --home {home} search "wildfire smoke"', markup=False)
     out.print("or open it in a browser:")
     out.print(f"{sys.argv[0]} --home {home} serve", markup=False)
-    return exit_code(reports)
+    return exit_code(reports) or (EXIT_INCOMPLETE if is_waiting else 0)
 
 
 _NO_CONTACT: Final = """\

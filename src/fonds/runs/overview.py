@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, Final, Self
 from uuid import UUID
 
@@ -24,7 +24,7 @@ from sqlalchemy import (
 from fonds.errors import UsageError
 from fonds.model import Counts
 from fonds.runs.schedule import TIME_ZONE, next_run
-from fonds.runs.state import RunReport, RunStatus
+from fonds.runs.state import RunReport, RunRequest, RunStatus
 from fonds.sources.base import Registered
 from fonds.sources.registry import SourceRegistry
 from fonds.stores.database import Database
@@ -655,3 +655,34 @@ def loaded_sources(
                 )
             )
     return sources
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DaysAfter:
+    """The documents of the days after the end of a backfill."""
+
+    since: date
+    """The first of these days."""
+    documents: int
+    first: str | None
+    """The day of the first of these documents."""
+    watermark: str | None
+    """The point from which the next run continues; None if the source has not run yet."""
+
+
+def days_after(
+    database: Database, source: str, request: RunRequest, now: datetime
+) -> DaysAfter | None:
+    """The state between the end of a backfill and today; None if it has no end before today."""
+    if request.until is None or request.until >= now.date():
+        return None
+    since = request.until + timedelta(days=1)
+    table = documents.c
+    later = (table.source == source) & (table.published_at >= since.isoformat())
+    state = ingestion_source_state.c
+    with database.read() as connection:
+        count, first = connection.execute(
+            select(func.count(), func.min(table.published_at)).where(later, table.gone_at.is_(None))
+        ).one()
+        watermark = connection.scalar(select(state.last_seen_key).where(state.source == source))
+    return DaysAfter(since=since, documents=count, first=first and first[:10], watermark=watermark)

@@ -197,3 +197,8 @@ def test_demo_ingests_searches_and_says_how_to_go_on() -> None:
     assert "91 Fed. Reg. 1201 (Jan. 12, 2026).  fr:2026-00101" in outcome.out
     assert f'fonds --home {outcome.home} search "wildfire smoke"\n' in outcome.out
     assert outcome.out.endswith(f"fonds --home {outcome.home} serve\n")
+    # Nothing waits, neither in a queue nor in the inbox of the index.
+    assert outcome.err.count(" have no ") == 0
+    index = Path(outcome.home) / "blobs/indexes/domains"
+    assert list(index.glob("shards/*.usv"))
+    assert not list(index.glob("*.usv"))

@@ -47,6 +47,22 @@ def test_backfill_fills_a_range_of_days_and_no_more(fonds: Fonds, empty: Path) -
         assert library.search("lead service lines", since="2026-01-14") == []
 
 
+def test_backfill_with_an_end_says_what_lies_between_it_and_the_next_run(
+    fonds: Fonds, empty: Path
+) -> None:
+    day = ["--since", "2026-01-12", "--until", "2026-01-12", "--home", str(empty)]
+    first = fonds("backfill", "federal_register", *day)
+    assert "loaded of the days from 2026-01-13 on: none." in first.err
+    assert "`fonds backfill federal_register --since 2026-01-13` fills" in first.err
+    assert "continues as a first run" in first.err
+    later = fonds("backfill", "federal_register", "--since", "2026-02-17", "--home", str(empty))
+    assert later.err == ""
+    second = fonds("backfill", "federal_register", *day)
+    assert "documents, the first of 2026-02-17." in second.err
+    assert "--since 2026-01-13 --until 2026-02-17` fills" in second.err
+    assert "continues from 2026-" in second.err
+
+
 def test_second_backfill_finds_everything_unchanged(fonds: Fonds, home: Path) -> None:
     counts = fonds("backfill", "federal_register", *TWO_DAYS, "--json", f"--home={home}").json[
         "counts"
