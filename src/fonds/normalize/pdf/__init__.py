@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from typing import Final
+from typing import Any, Final
 
 from fonds.errors import NoTextError
 from fonds.model import BaseNormalizer, NormalizedBody, ReadingReport
@@ -19,6 +19,7 @@ from fonds.normalize.pdf.layout import lines_of
 from fonds.normalize.pdf.marks import without_marks
 from fonds.normalize.pdf.ocr import RENDER_SCALE, recognize
 from fonds.normalize.pdf.ocr.engines import Recognizer, installed_recognizer, language_of
+from fonds.normalize.pdf.ocr.page_images import find_pictures_with_text, read_pictures
 from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, Grid, PdfBlock, PdfPage, guarded
 from fonds.normalize.pdf.running_heads import Stripped, page_labels, without_running_heads
 from fonds.normalize.pdf.table import with_tables
@@ -67,6 +68,7 @@ def _report(pages: Sequence[PdfPage], blocks: Sequence[PdfBlock]) -> ReadingRepo
         fields=sum(page.filled for page in pages),
         tables=sum(block.lines[0][1].table is not None for block in blocks),
         ocr_pages=tuple(page.ocr for page in pages if page.ocr),
+        pictures_not_read=tuple(page.number for page in pages for _ in page.pictures),
     )
 
 
@@ -86,11 +88,19 @@ def _read(data: bytes, recognizer: Recognizer | None) -> tuple[list[PdfPage], tu
     try:
         pages = [pdf.page(index) for index in range(pdf.page_count)]
         warnings = pdf.remarks()
-        if scanned := [page for page in pages if page.scanned]:
-            language = language_of(" ".join(page.run_text for page in pages), pdf.language)
-            for page in scanned:
+        earlier: set[tuple[int, ...]] = set()
+        for page in pages:
+            if not page.scanned:
+                find_pictures_with_text(page, _renderer(pdf, page), earlier)
+        language = language_of(" ".join(page.run_text for page in pages), pdf.language)
+        for page in pages:
+            if page.scanned:
                 _recognize(pdf, page, recognizer, language)
                 warnings.append(_about_scan(page, recognizer))
+            elif page.pictures:
+                if recognizer is not None:
+                    _read_pictures(pdf, page, recognizer, language)
+                warnings += _about_pictures(page, recognizer)
         for page in pages:
             insert_values(page)
         pages[-1].unplaced = pdf.unplaced_values()
@@ -112,10 +122,33 @@ def _recognize(
 ) -> None:
     if recognizer is None:
         return
-    scale = min(RENDER_SCALE, (_MAX_PIXELS / (page.width * page.height)) ** 0.5)
-    bitmap = pdf.render(page.number - 1, scale)
+    bitmap = pdf.render(page.number - 1, _scale(page))
     if bitmap is not None:
         guarded(lambda: recognize(page, bitmap, recognizer, language))
+
+
+def _renderer(pdf: Pdf, page: PdfPage) -> Callable[[float], Any]:
+    return lambda scale: pdf.render(page.number - 1, scale)
+
+
+def _scale(page: PdfPage) -> float:
+    return float(min(RENDER_SCALE, (_MAX_PIXELS / (page.width * page.height)) ** 0.5))
+
+
+def _read_pictures(pdf: Pdf, page: PdfPage, recognizer: Recognizer, language: str | None) -> None:
+    render = _renderer(pdf, page)
+    guarded(lambda: read_pictures(page, render, _scale(page), recognizer, language))
+
+
+def _about_pictures(page: PdfPage, recognizer: Recognizer | None) -> list[str]:
+    if page.ocr:
+        return [f"page {page.number}: the text of a picture was recognized"]
+    if not page.pictures:
+        return []
+    count = "a picture" if len(page.pictures) == 1 else f"{len(page.pictures)} pictures"
+    verb = "was" if len(page.pictures) == 1 else "were"
+    reason = _ADVICE if recognizer is None else "the recognizer failed"
+    return [f"page {page.number}: {count} with text {verb} not read; {reason}"]
 
 
 def _about_scan(page: PdfPage, recognizer: Recognizer | None) -> str:

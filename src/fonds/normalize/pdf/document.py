@@ -18,6 +18,7 @@ from pypdfium2 import raw
 
 from fonds.errors import EncryptedError, MalformedError, ParseError, WrongContentError
 from fonds.normalize.pdf.forms import FormReader, breaks_line, insert_values, is_blank
+from fonds.normalize.pdf.images import pictures_of
 from fonds.normalize.pdf.page import (
     WORDS,
     Box,
@@ -441,6 +442,7 @@ def _native_text(page: PdfPage, native: Any, forms: FormReader | None) -> _PageT
         if forms is not None:
             forms.read(native, page, text.box_on_page)
         page.rows = text.rows()
+        page.pictures = guarded(lambda: pictures_of(native, text.box_on_page)) or []
     finally:
         text.close()
     return _PageText(text.text, unmapped(text.fonts.values()))

@@ -184,7 +184,7 @@ def lines_of(page: PdfPage) -> list[PdfLine]:
     if columns := vertical_lines(page):
         return columns
     # A recognizer's order is its own.
-    by_position = page.ocr is not None or _out_of_order(page.rows)
+    by_position = (page.scanned and page.ocr is not None) or _out_of_order(page.rows)
     lines = _by_position(page) if by_position else _as_drawn(page)
     return _with_tables([line for line in lines if line.text], page.tables)
 

@@ -72,6 +72,15 @@ GridRow = tuple[tuple[str, ...], ...]
 Grid = tuple[GridRow, ...]
 
 
+class Picture(NamedTuple):
+    """A picture on a page."""
+
+    box: tuple[float, float, float, float]
+    """Left, bottom, right and top."""
+    key: tuple[int, ...]
+    """Equal for a picture that is shown again."""
+
+
 @dataclass(frozen=True, slots=True)
 class PictureTable:
     """A table and its place."""
@@ -124,6 +133,8 @@ class PdfPage:
     """Runs of one line each, in the order of the content stream."""
     tables: list[PictureTable] = field(default_factory=list)
     """Those of a picture, whose texts are not among the rows."""
+    pictures: list[Picture] = field(default_factory=list)
+    """Those that may have a text, which is not read yet."""
     ocr: OcrPage | None = None
     """How well the text was recognized, if it was."""
     refused_confidence: float | None = None

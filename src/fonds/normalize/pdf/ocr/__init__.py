@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
@@ -49,18 +49,24 @@ class _RecognizedPicture:
 def recognize(page: PdfPage, bitmap: Any, recognizer: Recognizer, language: str | None) -> None:
     """Read the page from its picture; a page that lies on its side is turned."""
     reading = _read(grey_of(bitmap), recognizer, language)
-    letters = [(text.confidence, len(text.text.strip())) for text in reading.texts]
-    count = sum(length for _, length in letters)
-    if not count:
+    confidence, letters = confidence_of(reading.texts)
+    if not letters:
         return
-    confidence = sum(confidence * length for confidence, length in letters) / count
     if confidence < _REFUSED:
         page.refused_confidence = confidence
         return
     if (reading.width > reading.height) != (page.width > page.height):
         page.width, page.height = page.height, page.width
     _set_runs(page, reading)
-    page.ocr = OcrPage(page=page.number, confidence=round(confidence, 4), letters=count)
+    page.ocr = OcrPage(page=page.number, confidence=confidence, letters=letters)
+
+
+def confidence_of(texts: Iterable[RecognizedText]) -> tuple[float, int]:
+    """The mean over all letters, and how many there are."""
+    lengths = [(text.confidence, len(text.text.strip())) for text in texts]
+    letters = sum(length for _, length in lengths)
+    total = sum(confidence * length for confidence, length in lengths)
+    return round(total / letters, 4) if letters else 0.0, letters
 
 
 def _read(picture: Grey, recognizer: Recognizer, language: str | None) -> _RecognizedPicture:
@@ -110,12 +116,13 @@ def _run(
         top,
         size,
         bold=False,
-        text=_marked(text),
+        text=marked(text),
         vertical=text.vertical,
     )
 
 
-def _marked(text: RecognizedText) -> str:
+def marked(text: RecognizedText) -> str:
+    """The text, between marks where it is uncertain."""
     return text.text if text.confidence >= FLOOR else uncertain(text.text, text.confidence)
 
 
@@ -138,9 +145,9 @@ def _lines_in(cell: Box | None, texts: Sequence[RecognizedText]) -> tuple[str, .
     for text in texts if cell else ():
         if cell and _is_in(text.box, cell):
             if lines and text.text.startswith(" "):
-                lines[-1] += _marked(text)
+                lines[-1] += marked(text)
             else:
-                lines.append(_marked(text).strip())
+                lines.append(marked(text).strip())
     return tuple(lines)
 
 
