@@ -90,7 +90,7 @@ def tree(
     root = ids.tree_root(source, version)
     start = top or root
     with database.read() as connection:
-        rows = _below(connection, start, depth)
+        rows = [row for row in _below(connection, start, depth) if row.id != root]
     if not rows:
         raise UnknownDocumentError(f"nothing is held below {start}; see `fonds code list`")
     return _branches(rows)

@@ -1,18 +1,19 @@
 """Execution of a plan, batch after batch, until the budget is used up.
 
-A batch stores its bodies in a pack, and then its nodes and documents in the database. Existing
-ones are left as they are, so any process can repeat any batch at any time.
+The nodes of some batches are inserted first, without bodies. Then each batch stores its bodies in a
+pack, and writes its documents together with the references of their nodes. What exists is left as
+it is, so any process can repeat any batch at any time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, update
 
 from fonds import ids
 from fonds.chunk.tokens import memory_to_load
@@ -20,13 +21,13 @@ from fonds.codes.budget import MIB, Meter
 from fonds.codes.packs import BatchPacks, PackedSection
 from fonds.codes.plan import NodeBatch, PlanHead, PlannedNode
 from fonds.context import Context
-from fonds.errors import BudgetSpentError, ParseError
+from fonds.errors import BudgetSpentError, StoreError, StoreUnavailableError
 from fonds.model import Archived, Body, Document, NormalizedBody, ParsedRecord
 from fonds.normalize.registry import get_normalizer
 from fonds.runs.concurrency import in_thread
 from fonds.runs.normalization import passages_of, prepare_write
 from fonds.sources.jurisdiction import JurisdictionAdapter, Shard
-from fonds.stores.database import Database, insert_ignoring, repeatable
+from fonds.stores.database import Database, insert_ignoring, repeatable, upsert
 from fonds.stores.documents import DocumentWrite, write_documents
 from fonds.stores.sqlite import ROWS_PER_STATEMENT, select_in
 from fonds.stores.tables import documents, nodes
@@ -37,9 +38,18 @@ class PortionResult:
     """The result of writing a portion of a batch."""
 
     inserted: int
-    """Nodes that were new."""
+    """Documents that were new."""
     failures: list[tuple[str, str]]
     """Sections whose bytes are stored but could not be parsed, each with its error."""
+
+
+PENDING: Final = "missing: not loaded yet"
+"""The status of a section until its text is loaded."""
+
+
+def missing_status(error: str) -> str:
+    """The status of a section whose text could not be fetched or parsed."""
+    return f"missing: {error}"
 
 
 class SectionWriter:
@@ -52,12 +62,20 @@ class SectionWriter:
         self._context = context
 
     @repeatable
-    def write(
-        self, containers: Sequence[PlannedNode], sections: Sequence[PackedSection]
-    ) -> PortionResult:
-        """Write missing rows; a section that cannot be parsed has a node and no document."""
+    def add_nodes(self, added: Sequence[PlannedNode]) -> None:
+        """Insert nodes without bodies, and the root of the edition with the unit's own."""
         now = self._context.seams.clock.now()
-        rows = [self._row(node, now) for node in containers]
+        rows = [self._row(node, now, status=PENDING if node.is_leaf else "") for node in added]
+        if any(node.position == 0 for node in added):
+            rows.append(self._root_row(now))
+        with self._context.database.write() as connection:
+            insert_ignoring(connection, nodes, rows)
+
+    @repeatable
+    def write(self, sections: Sequence[PackedSection]) -> PortionResult:
+        """Write documents, and the references of their nodes; an unreadable one has no document."""
+        now = self._context.seams.clock.now()
+        rows: list[dict[str, Any]] = []
         writes: list[DocumentWrite] = []
         failures: list[tuple[str, str]] = []
         for section in sections:
@@ -65,30 +83,65 @@ class SectionWriter:
             rows.append(row)
             try:
                 document = self._document(section)
-            except ParseError as error:
-                failures.append((section.node.id, f"{type(error).__name__}: {error}"))
+            except (MemoryError, StoreError):
+                raise
+            except Exception as error:  # noqa: BLE001 — hostile bytes may break a normalizer in any way
+                cause = f"{type(error).__name__}: {error}"
+                failures.append((section.node.id, cause))
+                row["status"] = missing_status(cause)
                 continue
             row["label"] = document.title
             writes.append(self._document_write(document))
+        # Before the transaction, in which no other process can write.
         chunker = self._context.chunker
+        passages = {write.document.id: passages_of(write.document, chunker) for write in writes}
         with self._context.database.write() as connection:
-            inserted = _insert_nodes(connection, rows)
-            write_documents(
+            _write_nodes(connection, rows)
+            result = write_documents(
                 connection,
                 self._context.database.fulltext,
                 writes,
                 now,
-                derive=lambda document: passages_of(document, chunker),
+                derive=lambda document: passages[document.id],
             )
-        return PortionResult(inserted, failures)
+        return PortionResult(len(result.inserted), failures)
+
+    @repeatable
+    def mark_missing(self, failures: Sequence[tuple[str, str]]) -> None:
+        """Record in the nodes of sections why they have no text."""
+        statuses = {node_id: missing_status(error) for node_id, error in failures}
+        table = nodes.c
+        query = select(table.id, table.status).where(table.body_ref.is_(None))
+        with self._context.database.write() as connection:
+            for row in list(select_in(connection, query, table.id, list(statuses))):
+                if row.status != statuses[row.id]:
+                    changed = update(nodes).where(table.id == row.id)
+                    connection.execute(changed.values(status=statuses[row.id]))
 
     def check(self, node: PlannedNode, data: bytes) -> None:
         """Raise the error of bytes that cannot be parsed as a section."""
         shard = self._adapter.shardify(node.leaf(self._head))
         get_normalizer(shard.normalizer).to_markdown(data)
 
+    def _root_row(self, now: datetime) -> dict[str, Any]:
+        root = ids.tree_root(self._head.source, self._head.version)
+        return {
+            "id": root,
+            "source": self._head.source,
+            "version": self._head.version,
+            "kind": "root",
+            "label": self._adapter.info.title,
+            "path": "",
+            "body_ref": None,
+            "unit": root,
+            "position": 0,
+            "status": None,
+            "created_at": int(now.timestamp()),
+            "parent": "",
+        }
+
     def _row(
-        self, node: PlannedNode, now: datetime, *, body_ref: str | None = None
+        self, node: PlannedNode, now: datetime, *, body_ref: str | None = None, status: str = ""
     ) -> dict[str, Any]:
         return {
             "id": node.id,
@@ -100,7 +153,7 @@ class SectionWriter:
             "body_ref": body_ref,
             "unit": self._head.id,
             "position": node.position,
-            "status": node.status or None,
+            "status": status or node.status or None,
             "created_at": int(now.timestamp()),
             "parent": ids.tree_parent(node.id),
         }
@@ -165,12 +218,17 @@ def _first_heading(body: Body) -> str | None:
     return next((heading.text for heading in text.headings), None) if text else None
 
 
-def _insert_nodes(connection: Connection, rows: list[dict[str, Any]]) -> int:
-    node_ids = [row["id"] for row in rows]
-    existing = {row.id for row in select_in(connection, select(nodes.c.id), nodes.c.id, node_ids)}
-    new = [row for row in rows if row["id"] not in existing]
-    insert_ignoring(connection, nodes, new)
-    return len(new)
+def _write_nodes(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+    """Fill in the references and labels of nodes, where they differ."""
+    table = nodes.c
+    names = ("label", "status", "body_ref")
+    query = select(table.id, *(table[name] for name in names))
+    existing: dict[str, tuple[Any, ...]] = {
+        row.id: tuple(row[1:])
+        for row in select_in(connection, query, table.id, [row["id"] for row in rows])
+    }
+    changed = [row for row in rows if existing.get(row["id"]) != tuple(row[n] for n in names)]
+    upsert(connection, nodes, changed)
 
 
 LOOKUP_SIZE: Final = 2000
@@ -201,6 +259,20 @@ class ExecutionProgress:
     """Sections that are missing, each with its error."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Survey:
+    """What exists of some batches."""
+
+    existing: frozenset[str]
+    """The ids of nodes."""
+    references: Mapping[str, str]
+    """The `body_ref` of each section that has a document."""
+
+    def missing(self, batch: NodeBatch) -> list[PlannedNode]:
+        """The sections of a batch that have no document."""
+        return [node for node in batch.leaves if node.id not in self.references]
+
+
 class Execution:
     """One invocation's work on one plan."""
 
@@ -218,6 +290,8 @@ class Execution:
         self._database = database
         self._meter = meter
         self.progress = ExecutionProgress()
+        self._store_error: StoreError | None = None
+        self._has_sections = False
 
     async def run(self, batches: Iterator[NodeBatch], *, first: int = 0) -> bool:
         """Execute batches from `first`; False if the budget is used up before the last one."""
@@ -225,17 +299,25 @@ class Execution:
         waiting = islice(batches, first, None)
         try:
             while group := _group(waiting):
-                complete = await in_thread(self._complete_nodes, group)
+                survey = await in_thread(self._survey, group)
+                await self._add_nodes(group, survey)
                 for batch in group:
-                    await self._execute(batch, complete)
+                    await self._try(batch, survey)
                     self.progress.next_batch = batch.number + 1
         except BudgetSpentError:
             return False
+        except MemoryError:
+            # The next invocation, if there is one, begins without what this one has allocated.
+            if self._meter.budget is None:
+                raise
+            return False
+        if self._store_error is not None and not self._has_sections:
+            raise self._store_error
         return True
 
     @repeatable
-    def _complete_nodes(self, group: Sequence[NodeBatch]) -> set[str]:
-        """The ids of existing nodes; of leaves only those with a document."""
+    def _survey(self, group: Sequence[NodeBatch]) -> Survey:
+        """What exists of some batches."""
         table, document_id = nodes.c, documents.c.id
         query = (
             select(table.id, table.body_ref, document_id.label("document_id"))
@@ -243,34 +325,55 @@ class Execution:
             .where(table.id.in_([node.id for batch in group for node in batch.nodes]))
         )
         with self._database.read() as connection:
-            rows = connection.execute(query)
-            return {row.id for row in rows if row.body_ref is None or row.document_id is not None}
+            rows = connection.execute(query).all()
+        return Survey(
+            existing=frozenset(row.id for row in rows),
+            references={row.id: row.body_ref for row in rows if row.document_id is not None},
+        )
 
-    async def _execute(self, batch: NodeBatch, complete: set[str]) -> None:
-        missing = [node for node in batch.nodes if node.id not in complete]
+    async def _add_nodes(self, group: Sequence[NodeBatch], survey: Survey) -> None:
+        every = [node for batch in group for node in batch.nodes]
+        added = [node for node in every if node.id not in survey.existing]
+        if added:
+            self._meter.require(subrequests=_STATEMENTS + len(added) // ROWS_PER_STATEMENT)
+            await in_thread(self._writer.add_nodes, added)
+            self.progress.inserted += sum(not node.is_leaf for node in added)
+
+    async def _try(self, batch: NodeBatch, survey: Survey) -> None:
+        """Execute a batch; one with a damaged pack is noted, and does not stop the others."""
+        try:
+            await self._execute(batch, survey)
+        except StoreUnavailableError:
+            raise
+        except StoreError as error:
+            self._store_error = error
+            cause = f"{type(error).__name__}: {error}"
+            missing = survey.missing(batch) or batch.leaves
+            self.progress.failures += [(node.id, cause) for node in missing]
+
+    async def _execute(self, batch: NodeBatch, survey: Survey) -> None:
+        missing = survey.missing(batch)
         if missing:
             await self._write_missing(batch, missing)
+        if len(missing) < len(batch.leaves):
+            await self._packs.restore(batch, survey.references)
         # Only now: a batch for which the budget is too small is executed again.
-        self.progress.skipped += len(batch.nodes) - len(missing)
+        self._has_sections = True
+        old = sum(node.id in survey.existing for node in batch.nodes if not node.is_leaf)
+        self.progress.skipped += old + len(batch.leaves) - len(missing)
 
     async def _write_missing(self, batch: NodeBatch, missing: list[PlannedNode]) -> None:
-        leaves = [node for node in missing if node.is_leaf]
         self._meter.require(
-            subrequests=statements(leaves) + self._packs.fetches(batch, leaves),
-            memory=_memory(leaves),
+            subrequests=statements(missing) + self._packs.fetches(batch, missing),
+            memory=_memory(missing),
         )
-        containers = [node for node in missing if not node.is_leaf]
-        async for sections in self._packs.sections(batch, leaves):
-            await self._write(containers, sections)
-            containers = []
-        await self._write(containers, [])
-        self.progress.failures += self._packs.take_failures()
-
-    async def _write(self, containers: list[PlannedNode], sections: list[PackedSection]) -> None:
-        if containers or sections:
-            result = await in_thread(self._writer.write, containers, sections)
+        async for sections in self._packs.sections(batch, missing):
+            result = await in_thread(self._writer.write, sections)
             self.progress.inserted += result.inserted
             self.progress.failures += result.failures
+        if failures := self._packs.take_failures():
+            await in_thread(self._writer.mark_missing, failures)
+            self.progress.failures += failures
 
 
 def statements(leaves: Sequence[PlannedNode]) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -25,7 +25,6 @@ from fonds.codes.plan import BATCH_BYTES, NodeBatch, PlanHead, PlannedNode
 from fonds.errors import (
     BlobExistsError,
     BudgetSpentError,
-    FondsError,
     RetryableFetchError,
     StoreError,
     StoreUnavailableError,
@@ -73,11 +72,15 @@ class Pack:
         """The `body_ref` of a section: pack, offset, length."""
         return body_ref(self.key, self._offset + entry.start, entry.length)
 
+    def close(self) -> None:
+        """Remove the local copy."""
+        self._file.close()
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        self.close()
 
 
 class PackWriter:
@@ -102,6 +105,13 @@ class PackWriter:
     def close(self) -> None:
         """Discard the sections."""
         self._contents.close()
+
+    def references(self, key: str) -> dict[str, str]:
+        """The `body_ref` of each section, if the pack is stored under a key."""
+        offset = len(_index_line(self._entries))
+        return {
+            entry.id: body_ref(key, offset + entry.start, entry.length) for entry in self._entries
+        }
 
     def store(self, blobs: Blobs, key: str) -> Pack:
         """Write the pack, or open the one that another process has written."""
@@ -236,6 +246,34 @@ class BatchPacks:
                 return
             repeat += 1
 
+    async def restore(self, batch: NodeBatch, references: Mapping[str, str]) -> None:
+        """Write packs again that are named by rows and are not in the blob store.
+
+        Raises if they would not be the same: rows name the place of each section in its pack.
+        """
+        packs: dict[str, list[PlannedNode]] = {}
+        for node in batch.leaves:
+            if node.id in references:
+                packs.setdefault(references[node.id].partition("#")[0], []).append(node)
+        for key, sections in packs.items():
+            if await in_thread(self._blobs.head, key) is None:
+                await self._restore(key, sections, references)
+
+    async def _restore(
+        self, key: str, sections: Sequence[PlannedNode], references: Mapping[str, str]
+    ) -> None:
+        writer = await self._collected(sections)
+        try:
+            if writer.references(key) != {node.id: references[node.id] for node in sections}:
+                raise StoreError(
+                    f"{key} is not in the blob store, and cannot be made again: its sections are "
+                    "not served as they were"
+                )
+            pack = await in_thread(writer.store, self._blobs, key)
+        finally:
+            writer.close()
+        pack.close()
+
     def take_failures(self) -> list[tuple[str, str]]:
         """Sections that failed since the last call, each with its error."""
         failures, self._failures = self._failures, []
@@ -300,9 +338,10 @@ class BatchPacks:
         try:
             async with self._origin.fetched(node.page or "") as download:
                 data = await in_thread(self._read_checked, node, download.file)
-        except (BudgetSpentError, StoreUnavailableError):
+        except (BudgetSpentError, StoreUnavailableError, MemoryError):
             raise
-        except FondsError as error:
+        except Exception as error:
+            # Whatever hostile bytes do to a normalizer is the failure of this section.
             self._failures.append((node.id, f"{type(error).__name__}: {error}"))
             self._consecutive_failures += isinstance(error, RetryableFetchError)
             if self._consecutive_failures >= MAX_CONSECUTIVE_FAILURES:

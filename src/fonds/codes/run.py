@@ -44,7 +44,7 @@ from fonds.seams import charged_to
 from fonds.sources.base import Expected
 from fonds.sources.jurisdiction import JurisdictionAdapter, TocNode
 from fonds.stores.database import repeatable
-from fonds.stores.tables import code_units
+from fonds.stores.tables import code_units, nodes
 
 Invoke = Callable[[UnitOrder], Awaitable[InvocationReport]]
 """Runs one invocation: in this process, in another one, or on a cluster."""
@@ -249,18 +249,20 @@ class _CodeRun:
         done: list[InvocationReport] = []
         async for report in self._invocations(order, invoke):
             done.append(report)
-            self.active.run.add(
-                Counts(inserted=report.progress.inserted, skipped=report.progress.skipped)
-            )
+            self.active.run.add(Counts(inserted=report.progress.inserted))
             self.active.context.progress(order.source, self.active.run.counts)
         failures = tuple(failure for report in done for failure in report.progress.failures)
+        inserted = sum(report.progress.inserted for report in done)
+        # Not the sum over invocations: one may find nodes that the one before it has inserted.
+        skipped = max(0, done[-1].nodes - inserted - len(failures))
+        self.active.run.add(Counts(skipped=skipped))
         self._finish_unit(order, failures)
         return UnitReport(
             id=order.id,
             nodes=done[-1].nodes,
             shards=done[-1].shards,
-            inserted=sum(report.progress.inserted for report in done),
-            skipped=sum(report.progress.skipped for report in done),
+            inserted=inserted,
+            skipped=skipped,
             invocations=tuple(done),
             failures=failures,
         )
@@ -366,7 +368,19 @@ def _unit(context: Context, unit_id: str, plan_key: str) -> AuditScope:
         comparison = compare(context.database, Expected(scope=unit_id, document_ids=sections))
         expected += comparison.expected
         missing += comparison.missing
+    missing += sorted(set(_without_pack(context, unit_id)) - set(missing))
     return AuditScope(name=unit_id, expected=expected, missing=tuple(missing))
+
+
+def _without_pack(context: Context, unit_id: str) -> Iterator[str]:
+    """The sections of a unit whose pack is not in the blob store."""
+    table = nodes.c
+    stored = select(table.id, table.body_ref).where(table.unit == unit_id)
+    with context.database.read() as connection:
+        rows = connection.execute(stored.where(table.body_ref.is_not(None))).all()
+    packs = {row.body_ref.partition("#")[0] for row in rows}
+    gone = {key for key in packs if context.blobs.head(key) is None}
+    return (row.id for row in rows if row.body_ref.partition("#")[0] in gone)
 
 
 def _sections(context: Context, plan_key: str) -> Iterator[frozenset[str]]:

@@ -176,10 +176,12 @@ nodes: Final = Table(
     Column("kind", Text, nullable=False),
     Column("label", Text, nullable=False),
     Column("path", Text, nullable=False, comment="The segments below the edition's root."),
-    Column("body_ref", Text, comment="<pack>#<offset>+<length>; NULL for a container."),
+    Column(
+        "body_ref", Text, comment="<pack>#<offset>+<length>; NULL: no text of its own, or missing."
+    ),
     Column("unit", Text, nullable=False, comment="code_units.id"),
     Column("position", Integer, nullable=False, comment="In reading order, within the unit."),
-    Column("status", Text, comment="repealed, reserved, …; NULL is in force."),
+    Column("status", Text, comment="repealed, reserved, …; `missing: ` and why; NULL is in force."),
     Column("created_at", Integer, nullable=False, comment="Unix seconds."),
     Column("parent", Text, nullable=False, comment="The id above: id without its last segment."),
     Index("ix_nodes_source_version", "source", "version"),
