@@ -86,9 +86,9 @@ class SectionWriter:
             except (MemoryError, StoreError):
                 raise
             except Exception as error:  # noqa: BLE001 — hostile bytes may break a normalizer in any way
-                cause = f"{type(error).__name__}: {error}"
-                failures.append((section.node.id, cause))
-                row["status"] = missing_status(cause)
+                message = f"{type(error).__name__}: {error}"
+                failures.append((section.node.id, message))
+                row["status"] = missing_status(message)
                 continue
             row["label"] = document.title
             writes.append(self._document_write(document))
@@ -261,7 +261,7 @@ class ExecutionProgress:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Survey:
-    """What exists of some batches."""
+    """The rows that exist of some batches."""
 
     existing: frozenset[str]
     """The ids of nodes."""
@@ -317,7 +317,7 @@ class Execution:
 
     @repeatable
     def _survey(self, group: Sequence[NodeBatch]) -> Survey:
-        """What exists of some batches."""
+        """The rows that exist of some batches."""
         table, document_id = nodes.c, documents.c.id
         query = (
             select(table.id, table.body_ref, document_id.label("document_id"))
@@ -347,9 +347,9 @@ class Execution:
             raise
         except StoreError as error:
             self._store_error = error
-            cause = f"{type(error).__name__}: {error}"
+            message = f"{type(error).__name__}: {error}"
             missing = survey.missing(batch) or batch.leaves
-            self.progress.failures += [(node.id, cause) for node in missing]
+            self.progress.failures += [(node.id, message) for node in missing]
 
     async def _execute(self, batch: NodeBatch, survey: Survey) -> None:
         missing = survey.missing(batch)

@@ -379,8 +379,8 @@ def _without_pack(context: Context, unit_id: str) -> Iterator[str]:
     with context.database.read() as connection:
         rows = connection.execute(stored.where(table.body_ref.is_not(None))).all()
     packs = {row.body_ref.partition("#")[0] for row in rows}
-    gone = {key for key in packs if context.blobs.head(key) is None}
-    return (row.id for row in rows if row.body_ref.partition("#")[0] in gone)
+    lost = {key for key in packs if context.blobs.head(key) is None}
+    return (row.id for row in rows if row.body_ref.partition("#")[0] in lost)
 
 
 def _sections(context: Context, plan_key: str) -> Iterator[frozenset[str]]:
