@@ -39,6 +39,9 @@ def bills(tmp_path: Path) -> Path:
     shutil.copytree(SOURCES / "bills/files", folder / "119")
     shutil.copy(SOURCES / "gao/files/reports.xml", folder)
     (folder / ".DS_Store").write_bytes(b"\0")
+    with zipfile.ZipFile(folder / "package.zip", "w") as packed:
+        packed.write(folder / "119/BILLS-118hr77ih.xml", "BILLS-118hr77ih/xml/BILLS-118hr77ih.xml")
+    (folder / "119/BILLS-118hr77ih.xml").unlink()
     (folder / "empty.xml").touch()
     return folder
 
@@ -203,19 +206,33 @@ def test_a_source_address_that_the_format_does_not_tell_is_marked_as_a_file(
     assert all(address.startswith(("https://", "file:/")) for address in addresses)
 
 
+def _inner_zip() -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("../outside_of_inner.xml", "<x/>")
+        archive.writestr("innermost.zip", b"PK")
+    return content.getvalue()
+
+
+INNER = _inner_zip()
+
+
 def hostile_zip(path: Path) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("../../outside.xml", "<x/>")
         archive.writestr("/absolute.xml", "<x/>")
-        archive.writestr("inner.zip", b"PK")
+        archive.writestr("inner.zip", INNER)
         archive.writestr("bomb.xml", b"\0" * (3 << 20))
     return path
 
 
 def hostile_tar(path: Path) -> Path:
     with tarfile.open(path, "w:gz") as archive:
-        for name in ("../../outside.xml", "/absolute.xml", "inner.zip"):
+        for name in ("../../outside.xml", "/absolute.xml"):
             archive.addfile(tarfile.TarInfo(name), io.BytesIO())
+        inner = tarfile.TarInfo("inner.zip")
+        inner.size = len(INNER)
+        archive.addfile(inner, io.BytesIO(INNER))
         link = tarfile.TarInfo("link.xml")
         link.type = tarfile.SYMTYPE
         archive.addfile(link)
@@ -237,7 +254,9 @@ def test_a_hostile_archive_leaves_its_place_nowhere_and_is_no_bomb(
     reasons = {left.name.rpartition("/")[2]: left.reason for left in report.left_aside}
     assert "leads out of the archive" in reasons["outside.xml"]
     assert "leads out of the archive" in reasons["absolute.xml"]
-    assert "archive within an archive" in reasons["inner.zip"]
+    assert "archive within an archive" in reasons["innermost.zip"]
+    assert "leads out of the archive" in reasons["outside_of_inner.xml"]
+    assert not list((tmp_path / "home/tmp").rglob("*"))
     assert "larger than 1 MiB" in reasons["bomb.xml"]
     assert not list(tmp_path.rglob("outside.xml"))
 

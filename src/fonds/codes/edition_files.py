@@ -13,9 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from fonds.codes.origin import BLOCK_SIZE, LocalOrigin
+from fonds.codes.origin import LocalOrigin
 from fonds.errors import FondsError, MalformedError, TooLargeError, UsageError
-from fonds.runs.archives import DAMAGED, DiskFile, Reject, is_archive, is_zip, open_members
+from fonds.runs.archives import DAMAGED, Reject, copy_member, is_archive, is_zip, open_members
 from fonds.sources.jurisdiction import JurisdictionAdapter
 from fonds.stores.permissions import make_private_folder
 
@@ -106,22 +106,11 @@ def _unpack(path: Path, folder: Path, reject: Reject) -> None:
     try:
         with open_members(path, reject, nested=True) as members:
             for member in members:
-                size += _write(member, folder / member.name, limit - size)
+                target = folder / member.name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                size += copy_member(member, target, limit - size)
     except TooLargeError as error:
         raise TooLargeError(f"{path.name} has more than {limit >> 20} MiB unpacked") from error
     except (*DAMAGED, RuntimeError) as error:
         # zipfile raises RuntimeError for encrypted members.
         raise MalformedError(f"{path.name} cannot be read further: {error}") from error
-
-
-def _write(member: DiskFile, target: Path, limit: int) -> int:
-    """Write a member of an archive; returns its size."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    size = 0
-    with member.open() as packed, target.open("xb") as file:
-        while block := packed.read(BLOCK_SIZE):
-            size += len(block)
-            if size > limit:
-                raise TooLargeError(member.name)
-            file.write(block)
-    return size

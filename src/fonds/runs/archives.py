@@ -12,8 +12,11 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO, Final, TypeVar
 
+from fonds.errors import TooLargeError
+
 MAX_MEMBERS: Final = 1_000_000
 """Of one archive; those of publishers have far fewer."""
+BLOCK_SIZE: Final = 1 << 18
 TAR_SUFFIXES: Final = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 DAMAGED: Final = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError, ValueError)
 """Raised while a damaged archive is read; `ValueError` includes bad encodings of names."""
@@ -63,6 +66,18 @@ def open_members(
     else:
         with tarfile.open(path, "r|*") as tape:
             yield _tar_members(tape, reject, nested=nested)
+
+
+def copy_member(member: DiskFile, target: Path, limit: int) -> int:
+    """Write a member to a new file; returns its size, TooLargeError if it is over the limit."""
+    size = 0
+    with member.open() as packed, target.open("xb") as file:
+        while block := packed.read(BLOCK_SIZE):
+            size += len(block)
+            if size > limit:
+                raise TooLargeError(f"{member.name} is larger than {limit >> 20} MiB")
+            file.write(block)
+    return size
 
 
 def _zip_members(packed: zipfile.ZipFile, reject: Reject, *, nested: bool) -> Iterator[DiskFile]:

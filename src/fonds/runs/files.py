@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, groupby
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import IO, Final, TypeVar
 
 from sqlalchemy import select
@@ -28,7 +29,15 @@ from fonds.fetch.body_writer import BodyWriter
 from fonds.fetch.client import Download
 from fonds.model import Archived, FetchTask, ParsedRecord, Part, Raw, RawPart
 from fonds.runs.active_run import ActiveRun, start_run
-from fonds.runs.archives import DAMAGED, DiskFile, is_archive, is_hidden, is_zip, open_members
+from fonds.runs.archives import (
+    DAMAGED,
+    DiskFile,
+    copy_member,
+    is_archive,
+    is_hidden,
+    is_zip,
+    open_members,
+)
 from fonds.runs.fetch import FetchedTask
 from fonds.runs.load import Identity, Loader, identity_of
 from fonds.runs.state import RunReport, RunRequest, RunStatus
@@ -317,25 +326,50 @@ class _Reader:
             if is_archive(name):
                 yield from self._read(self._path / name, name)
 
-    def _read(self, path: Path, name: str) -> Iterator[list[StoredFile]]:
+    def _read(self, path: Path, name: str, *, is_inner: bool = False) -> Iterator[list[StoredFile]]:
         """The groups of one file, which may be an archive."""
         if not is_archive(name):
             yield from self._store_all([DiskFile(name, partial(_open, path))])
             return
         try:
-            yield from self._read_archive(path, name)
+            yield from self._read_archive(path, name, is_inner=is_inner)
         except DAMAGED as error:
             self._leave_aside(name, f"the archive cannot be read further: {error}")
 
-    def _read_archive(self, path: Path, name: str) -> Iterator[list[StoredFile]]:
+    def _read_archive(self, path: Path, name: str, *, is_inner: bool) -> Iterator[list[StoredFile]]:
+        """The groups of an archive, then those of archives in it, which have none in them."""
+
         def reject(member: str, reason: str) -> None:
             self._leave_aside(f"{name}/{member}", reason)
 
-        with open_members(path, reject) as members:
+        with (
+            open_members(path, reject, nested=not is_inner) as members,
+            TemporaryDirectory(prefix="archives-", dir=self._tmp) as folder,
+        ):
+            inner: dict[str, Path] = {}
+            files = self._without_archives(members, inner, Path(folder))
             if is_zip(name):
-                yield from self._store_all(list(members))
+                yield from self._store_all(list(files))
             else:
-                yield from grouped([each for file in members for each in self._store(file)])
+                yield from grouped([each for file in files for each in self._store(file)])
+            for member, copy in sorted(inner.items()):
+                yield from self._read(copy, member, is_inner=True)
+
+    def _without_archives(
+        self, members: Iterable[DiskFile], inner: dict[str, Path], folder: Path
+    ) -> Iterator[DiskFile]:
+        """The members that can be stored; archives are copied and added to `inner`."""
+        for member in members:
+            if not is_archive(member.name):
+                yield member
+                continue
+            copy = folder / f"{len(inner)}-{PurePosixPath(member.name).name}"
+            try:
+                copy_member(member, copy, self._cap)
+            except (*DAMAGED, RuntimeError, TooLargeError) as error:
+                self._leave_aside(member.name, str(error))
+            else:
+                inner[member.name] = copy
 
     def _store_all(self, files: Iterable[DiskFile]) -> Iterator[list[StoredFile]]:
         for group in grouped(files):
