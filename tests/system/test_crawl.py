@@ -83,6 +83,12 @@ def test_what_robots_txt_forbids_is_told_of_and_never_asked_for(visit: Visit) ->
     assert "RobotsForbiddenError" in kinds
 
 
+def test_a_list_is_read_to_its_last_page(visit: Visit) -> None:
+    verdict = visit.verdict(BY_ID["accounts-sixty"])
+    assert verdict.recall == 1.0, verdict.missing
+    assert visit.report("accounts-sixty").status is RunStatus.SUCCESS
+
+
 def test_calendars_and_endless_lists_do_not_hold_a_crawl_up(visit: Visit) -> None:
     pages = seen(visit.library, "page")
     for name in ("board-calendar", "declarations-endless", "junta-sessions"):
@@ -219,6 +225,34 @@ def test_no_more_files_are_fetched_than_asked_for(tmp_path: Path) -> None:
         limits = CrawlLimits(parallelism=4, max_files=7)
         crawl(library, zoo, tmp_path / "output", limits=limits)
     assert len(list((tmp_path / "output" / "pdfs").iterdir())) == 7
+
+
+@pytest.mark.parametrize(
+    ("limits", "option"),
+    [
+        ({"max_files": 7}, "PDFs over the limit of 7 (--max-files)"),
+        ({"max_pages": 2}, "pages over the limit of 2 (--max-pages)"),
+        ({"max_depth": 0}, "pages behind more than 0 links (--max-depth)"),
+    ],
+)
+def test_a_limit_that_left_out_a_part_makes_the_crawl_partial_and_is_named(
+    tmp_path: Path, limits: dict[str, int], option: str
+) -> None:
+    sites = zoo_of("accounts-sixty", "biuro-form")
+    with serve(sites) as zoo, crawler(tmp_path) as library:
+        reports = crawl(library, zoo, tmp_path / "output", limits=CrawlLimits(**limits))
+    partial = [report for report in reports if report.status is RunStatus.PARTIAL]
+    errors = [error.error_message for error in told(tmp_path / "output").errors]
+    assert any(option in (report.error_summary or "") for report in partial)
+    assert any(option in error for error in errors)
+
+
+def test_a_limit_that_leaves_nothing_out_is_not_named(tmp_path: Path) -> None:
+    with serve(zoo_of("accounts-sixty")) as zoo, crawler(tmp_path) as library:
+        limits = CrawlLimits(max_files=180, max_pages=70, max_depth=1)
+        (report,) = crawl(library, zoo, tmp_path / "output", limits=limits)
+    assert report.status is RunStatus.SUCCESS, report.error_summary
+    assert len(list((tmp_path / "output" / "pdfs").iterdir())) == 180
 
 
 def test_a_crawl_that_was_cancelled_is_resumed_without_fetching_anything_twice(

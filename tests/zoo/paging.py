@@ -278,4 +278,43 @@ ENDLESS = ZooSite(
     notes="every page has a next one, for ever",
 )
 
-SITES = (BLOG, BOARD, FORM, FEED, ENDLESS)
+# Sixty pages with three reports each, of which a page shows the neighbours only.
+
+_LONG_PAGES = 60
+_LONG_NAMES = ("Harbour List", "Meadow Party", "Citizens of the Old Mill")
+_LONG = tuple(
+    (f"/archive/{number:03}-{index}.pdf", name, 1964 + number)
+    for number in range(1, _LONG_PAGES + 1)
+    for index, name in enumerate(_LONG_NAMES)
+)
+
+_LONG_PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">
+<title>Annual accounts, page {number}</title></head><body><header><a href="/">County Registrar</a>
+</header><main><h1>Annual accounts of parties</h1><table><thead><tr><th>Party</th><th>Year</th>
+<th>Accounts</th></tr></thead><tbody>
+{rows}
+</tbody></table><p class="pages">{links}</p></main><footer>County Registrar</footer></body>
+</html>"""
+
+
+def _long_page(ask: Ask) -> str:
+    number = min(max(int(ask.query.get("page", "1")), 1), _LONG_PAGES)
+    rows = lines(
+        f"<tr><td>{name}</td><td>{year}</td><td><a href='{path}'>Accounts (PDF)</a></td></tr>"
+        for path, name, year in _LONG[(number - 1) * 3 : number * 3]
+    )
+    neighbours = [each for each in (number - 1, number + 1) if 1 <= each <= _LONG_PAGES]
+    links = " ".join(f'<a href="/accounts?page={each}">{each}</a>' for each in neighbours)
+    return fill(_LONG_PAGE, number=str(number), rows=rows, links=links)
+
+
+LONG = ZooSite(
+    id="accounts-sixty",
+    name="County Registrar",
+    start="/accounts",
+    listed=reports((path, name, f"{year}-annual") for path, name, year in _LONG),
+    pages={"/accounts": _long_page},
+    notes="a list of sixty pages",
+)
+
+SITES = (BLOG, BOARD, FORM, FEED, ENDLESS, LONG)

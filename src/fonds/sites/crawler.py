@@ -222,9 +222,14 @@ class Crawler:
         list_pages = tuple(
             PageVisit(url=url, depth=visit.depth, trail=visit.trail, turn=visit.turn + 1)
             for url in match.next_pages
-            if visit.turn < self.strategies.max_list_pages
         )
-        return Visited(visit=visit, pdfs=match.pdfs, further=further, list_pages=list_pages)
+        return Visited(
+            visit=visit,
+            pdfs=match.pdfs,
+            further=further,
+            list_pages=list_pages,
+            likely_list_pages=self.strategies.likely_list_pages,
+        )
 
     # Sitemaps -----------------------------------------------------------------------------
 

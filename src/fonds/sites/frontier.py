@@ -70,6 +70,8 @@ class Visited:
     further: tuple[PageVisit, ...] = ()
     list_pages: tuple[PageVisit, ...] = ()
     """The next pages of its list; only visited if this page has new PDFs."""
+    likely_list_pages: int = 10
+    """As many pages of a list are also visited if they have no PDFs, but links to new pages."""
 
 
 def key_of(url: str) -> str:
@@ -91,6 +93,12 @@ class Frontier:
     """Pages so far, visited or not."""
     has_more: bool = True
     """True if there may be pages that `next_pages` has not returned."""
+    over_max_pages: int = 0
+    """Links to pages that are not visited, as there are `max_pages` others."""
+    over_max_depth: int = 0
+    """Links to pages that are not visited, as they are deeper than `max_depth`."""
+    cut_lists: int = 0
+    """Lists without PDFs whose last pages still had links to new pages."""
     _position: int = 0
     _in_progress: set[str] = field(default_factory=set)
 
@@ -140,17 +148,17 @@ class Frontier:
         page_rows: list[dict[str, Any]] = []
         file_rows: list[dict[str, Any]] = []
         files = [self._listed(visited) for visited in visits]
-        pages = [self._near(visited) for visited in visits]
+        pages = [_pages_of(visited) for visited in visits]
         with self._counted(), self.database.write() as connection:
             self._end(connection, visits)
             existing = self._existing(connection, chain(*files, *pages))
-            for visited, listed, near in zip(visits, files, pages, strict=True):
+            for visited, listed, linked in zip(visits, files, pages, strict=True):
                 added = {key: file for key, file in listed.items() if key not in existing}
                 origin = _origin_columns(visited)
                 file_rows += [self._file_row(key, file, origin) for key, file in added.items()]
                 existing.update(added)
-                continues = bool(added) or visited.visit.turn == 1
-                follow = near if continues else self._near(replace(visited, list_pages=()))
+                ends = not added and self._is_list_end(visited, existing)
+                follow = _pages_of(replace(visited, list_pages=())) if ends else linked
                 page_rows += self._page_rows(follow, existing, found_on=visited.visit.url)
                 new += added.values()
             insert_many(connection, site_addresses, file_rows)
@@ -205,11 +213,12 @@ class Frontier:
     @contextmanager
     def _counted(self) -> Iterator[None]:
         """A transaction that counts pages, and counts them again if it is repeated."""
-        counts = (self.pages, self.has_more, self._position)
+        counts = {name: getattr(self, name) for name in _COUNTS}
         try:
             yield
         except ConnectionLostError:
-            self.pages, self.has_more, self._position = counts
+            for name, count in counts.items():
+                setattr(self, name, count)
             raise
 
     @property
@@ -238,9 +247,21 @@ class Frontier:
         }
         self._move(connection, ended)
 
-    def _near(self, visited: Visited) -> dict[str, PageVisit]:
-        pages = chain(visited.further, visited.list_pages)
-        return {key_of(visit.url): visit for visit in pages if visit.depth <= self.max_depth}
+    def _is_list_end(self, visited: Visited, existing: set[str]) -> bool:
+        """Whether a page without new PDFs ends its list: it links to no new page either.
+
+        A list of pages that have the PDFs ends where the strategy expects it: calendars have no
+        end.
+        """
+        turn = visited.visit.turn
+        if turn == 1:
+            return False
+        if not any(key_of(page.url) not in existing for page in visited.further):
+            return True
+        if turn < visited.likely_list_pages:
+            return False
+        self.cut_lists += any(key_of(page.url) not in existing for page in visited.list_pages)
+        return True
 
     def _page_rows(
         self, pages: Mapping[str, PageVisit], existing: set[str], *, found_on: str | None
@@ -248,7 +269,13 @@ class Frontier:
         """The rows of pages that are new, which are added to `existing`."""
         rows = []
         for key, visit in pages.items():
-            if key not in existing and self.pages < self.max_pages:
+            if key in existing:
+                continue
+            if visit.depth > self.max_depth:
+                self.over_max_depth += 1
+            elif self.pages >= self.max_pages:
+                self.over_max_pages += 1
+            else:
                 existing.add(key)
                 self.pages += 1
                 self.has_more = True
@@ -312,6 +339,14 @@ class Frontier:
         return existing
 
 
+_COUNTS: Final = (
+    "pages",
+    "has_more",
+    "over_max_pages",
+    "over_max_depth",
+    "cut_lists",
+    "_position",
+)
 _SIZES: Final = (1, 4, 16, 64, PARAMETERS)
 """Numbers of keys in one statement; each has a statement that is built once."""
 
@@ -345,6 +380,11 @@ def _update(size: int) -> Any:
         "updated_at": bindparam("now", type_=table.updated_at.type),
     }
     return update(site_addresses).where(_are_keys(size)).values(values)
+
+
+def _pages_of(visited: Visited) -> dict[str, PageVisit]:
+    """The pages that a page links to, by their keys."""
+    return {key_of(visit.url): visit for visit in chain(visited.further, visited.list_pages)}
 
 
 def _origin_columns(visited: Visited) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from fonds.errors import (
     FetchError,
     FondsError,
     StoreUnavailableError,
+    SuspiciousYieldError,
     UsageError,
     WrongContentError,
 )
@@ -153,6 +154,8 @@ class CrawlSession:
     watch: CrawlWatch = lambda _website, _progress: None
     listed: int = 0
     """PDFs listed on all websites."""
+    over_max_files: int = 0
+    """PDFs that were left out, as there were `max_files`."""
 
     def __post_init__(self) -> None:
         self.slots = asyncio.Semaphore(self.plan.limits.parallelism)
@@ -179,7 +182,9 @@ class CrawlSession:
     def limit(self, listed: list[Listed]) -> list[Listed]:
         """Count PDFs; those over the limit are left out."""
         if self.plan.limits.max_files is not None:
-            listed = listed[: self.plan.limits.max_files - self.listed]
+            room = self.plan.limits.max_files - self.listed
+            self.over_max_files += len(listed[room:])
+            listed = listed[:room]
         self.listed += len(listed)
         return listed
 
@@ -285,9 +290,40 @@ class WebsiteCrawl:
             for pdf in listed:
                 yield pdf
             if session.is_full:
-                return
+                break
+        limits = self._limits_reached()
+        for limit in limits:
+            await self._record_limit(limit)
         if crawler.unread:
             raise FetchError(f"{crawler.unread:,} pages could not be read: {crawler.first_error}")
+        if limits:
+            raise SuspiciousYieldError(f"left out: {', '.join(limits)}")
+
+    def _limits_reached(self) -> list[str]:
+        """What was left out because of limits, with the options that raise them."""
+        frontier, session = self.frontier, self.session
+        limits = session.plan.limits
+        over_files = session.is_full and (session.over_max_files or frontier.has_more)
+        counts = {
+            f"pages over the limit of {limits.max_pages:,} (--max-pages)": frontier.over_max_pages,
+            f"pages behind more than {limits.max_depth} links (--max-depth)": (
+                frontier.over_max_depth
+            ),
+            "lists of pages without PDFs that go on": frontier.cut_lists,
+            f"PDFs over the limit of {limits.max_files} (--max-files)": over_files,
+        }
+        return [name for name, is_reached in counts.items() if is_reached]
+
+    async def _record_limit(self, message: str) -> None:
+        if self.session.downloader is None:
+            return
+        error = CrawlError(
+            website_id=self.website.configuration.id,
+            error_type="LimitReached",
+            error_message=f"left out: {message}",
+            timestamp=self.session.context.seams.clock.now(),
+        )
+        await asyncio.to_thread(self.session.state.problem, error)
 
     async def finish(self, report: RunReport) -> None:
         """Record how the website ended: as crawled, if anything of it is in the library."""

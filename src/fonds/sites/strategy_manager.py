@@ -60,8 +60,8 @@ class StrategyManager:
         return self._health.strategy if self._health else None
 
     @property
-    def max_list_pages(self) -> int:
-        """Pages of one list that are followed."""
+    def likely_list_pages(self) -> int:
+        """The length of a list that the strategy expects; lists that bring PDFs may be longer."""
         limit = self.strategy.max_pages if self.strategy else None
         return limit or ScrapingStrategy.model_fields["max_pages"].default
 
