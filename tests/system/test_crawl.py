@@ -81,6 +81,21 @@ def test_what_robots_txt_forbids_is_told_of_and_never_asked_for(visit: Visit) ->
     assert not asked & forbidden
     kinds = {error.error_type for error in told(visit.output).errors}
     assert "RobotsForbiddenError" in kinds
+    states = {row.state for row in visit.files["bezirk-robots"]}
+    assert states == {PdfState.INDEXED, PdfState.FORBIDDEN}
+
+
+def test_pdfs_behind_addresses_that_do_not_say_so_are_found(visit: Visit) -> None:
+    verdict = visit.verdict(BY_ID["accounts-behind"])
+    assert verdict.recall == 1.0, verdict.missing
+    assert visit.report("accounts-behind").counts.inserted == 10
+
+
+def test_a_redirect_into_what_robots_txt_forbids_is_not_followed(visit: Visit) -> None:
+    states = {row.url.rpartition("/")[2]: row.state for row in visit.files["amt-umleitung"]}
+    assert states.pop("2023.pdf") == PdfState.INDEXED
+    assert set(states.values()) == {PdfState.FORBIDDEN}
+    assert visit.report("amt-umleitung").status is RunStatus.PARTIAL
 
 
 def test_a_list_is_read_to_its_last_page(visit: Visit) -> None:
@@ -146,9 +161,9 @@ def test_texts_of_pdfs_are_made_from_the_queue_and_found(visit: Visit) -> None:
     assert all(hit.citation.url.startswith(visit.zoo.base("aotea-flat")) for hit in hits)
 
 
-def test_every_pdf_ends_as_indexed_or_failed(visit: Visit) -> None:
+def test_every_pdf_ends_as_indexed_failed_or_forbidden(visit: Visit) -> None:
     states = {row.state for rows in visit.files.values() for row in rows}
-    assert states == {PdfState.INDEXED, PdfState.FAILED}
+    assert states == {PdfState.INDEXED, PdfState.FAILED, PdfState.FORBIDDEN}
 
 
 def test_the_hosts_of_a_crawl_are_noted(visit: Visit) -> None:

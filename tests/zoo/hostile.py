@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from tests.zoo.site import NOT_FOUND, Answer, Ask, Truth, ZooSite, fill, lines, reports
+from tests.zoo.site import NOT_FOUND, Answer, Ask, Truth, ZooSite, fill, lines, pdf, reports
 
 # Each link leads through /go?id=… to the file.
 
@@ -284,4 +284,75 @@ BUSY = ZooSite(
     notes="429 with Retry-After once for every third file",
 )
 
-SITES = (REDIRECTS, DOWNLOADS, APOLOGIES, SOFT_404, WALLED, SLOW, BUSY)
+# Documents behind addresses that do not say what they are: by type, by a redirect of any kind to
+# the file server, by a page that refreshes itself. Beside them are pages of the same form.
+
+_BEHIND = (
+    ("/show?doc=11", "Green Valley Alliance", 2023, "type"),
+    ("/show?doc=12", "Green Valley Alliance", 2022, "type"),
+    ("/show?doc=21", "Upper Town Movement", 2023, "301"),
+    ("/show?doc=22", "Upper Town Movement", 2022, "302"),
+    ("/show?doc=31", "Pier and Port List", 2023, "303"),
+    ("/show?doc=32", "Pier and Port List", 2022, "307"),
+    ("/show?doc=41", "Old Quarter Union", 2023, "308"),
+    ("/show?doc=42", "Old Quarter Union", 2022, "refresh"),
+    ("/show?doc=51", "Hillside Citizens", 2023, "refresh"),
+    ("/show?doc=52", "Hillside Citizens", 2022, "disposition"),
+)
+
+_BEHIND_PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Accounts</title>
+</head><body><nav><a href="/show?doc=1">About</a> <a href="/show?doc=2">Contact</a></nav><main>
+<h1>Accounts of parties</h1><table><tr><th>Party</th><th>Year</th><th></th></tr>
+{rows}
+</table></main></body></html>"""
+_REFRESH = """<html><head><meta http-equiv="refresh" content="0; url={target}"></head>
+<body><a href="{target}">Continue</a></body></html>"""
+
+
+def _behind(path: str, how: str) -> Answer:
+    target = f"/store/{path.rpartition('=')[2]}"
+    body = pdf(path)
+    if how == "type":
+        return Answer(body=body, media="application/pdf")
+    if how == "disposition":
+        headers = {"Content-Disposition": 'attachment; filename="accounts.pdf"'}
+        return Answer(body=body, media="application/octet-stream", headers=headers)
+    if how == "refresh":
+        return Answer(body=fill(_REFRESH, target=target).encode())
+    return Answer(status=int(how), headers={"Location": target}, media=None)
+
+
+BEHIND = ZooSite(
+    id="accounts-behind",
+    name="Registry of Associations",
+    start="/accounts",
+    listed=tuple(
+        Truth(
+            path=path,
+            organization=name,
+            period=f"{year}-annual",
+            aliases=(f"/store/{path.rpartition('=')[2]}",),
+        )
+        for path, name, year, _ in _BEHIND
+    ),
+    pages={
+        "/accounts": fill(
+            _BEHIND_PAGE,
+            rows=lines(
+                f'<tr><td>{name}</td><td>{year}</td><td><a href="{path}">View</a></td></tr>'
+                for path, name, year, _ in _BEHIND
+            ),
+        ),
+        "/show?doc=1": "<title>About</title><h1>About the registry</h1><p>We keep accounts.</p>",
+        "/show?doc=2": "<title>Contact</title><h1>Contact</h1><p>By letter only.</p>",
+    }
+    | {path: _behind(path, how) for path, _, _, how in _BEHIND}
+    | {
+        f"/store/{path.rpartition('=')[2]}": Answer(body=pdf(path), media="application/pdf")
+        for path, _, _, how in _BEHIND
+        if how not in {"type", "disposition"}
+    },
+    notes="PDFs behind addresses without an ending, redirects of any kind and refreshing pages",
+)
+
+SITES = (BEHIND, REDIRECTS, DOWNLOADS, APOLOGIES, SOFT_404, WALLED, SLOW, BUSY)

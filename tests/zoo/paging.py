@@ -283,14 +283,14 @@ ENDLESS = ZooSite(
 _LONG_PAGES = 60
 _LONG_NAMES = ("Harbour List", "Meadow Party", "Citizens of the Old Mill")
 _LONG = tuple(
-    (f"/archive/{number:03}-{index}.pdf", name, 1964 + number)
+    (f"/archive/{number:03}-{index}.pdf", name, 2025 - (number + 3) // 4, (-number % 4) + 1)
     for number in range(1, _LONG_PAGES + 1)
     for index, name in enumerate(_LONG_NAMES)
 )
 
 _LONG_PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">
-<title>Annual accounts, page {number}</title></head><body><header><a href="/">County Registrar</a>
-</header><main><h1>Annual accounts of parties</h1><table><thead><tr><th>Party</th><th>Year</th>
+<title>Accounts, page {number}</title></head><body><header><a href="/">County Registrar</a>
+</header><main><h1>Quarterly accounts</h1><table><thead><tr><th>Party</th><th>Quarter</th>
 <th>Accounts</th></tr></thead><tbody>
 {rows}
 </tbody></table><p class="pages">{links}</p></main><footer>County Registrar</footer></body>
@@ -300,8 +300,9 @@ _LONG_PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">
 def _long_page(ask: Ask) -> str:
     number = min(max(int(ask.query.get("page", "1")), 1), _LONG_PAGES)
     rows = lines(
-        f"<tr><td>{name}</td><td>{year}</td><td><a href='{path}'>Accounts (PDF)</a></td></tr>"
-        for path, name, year in _LONG[(number - 1) * 3 : number * 3]
+        f"<tr><td>{name}</td><td>{year} Q{quarter}</td>"
+        f"<td><a href='{path}'>Accounts (PDF)</a></td></tr>"
+        for path, name, year, quarter in _LONG[(number - 1) * 3 : number * 3]
     )
     neighbours = [each for each in (number - 1, number + 1) if 1 <= each <= _LONG_PAGES]
     links = " ".join(f'<a href="/accounts?page={each}">{each}</a>' for each in neighbours)
@@ -310,9 +311,9 @@ def _long_page(ask: Ask) -> str:
 
 LONG = ZooSite(
     id="accounts-sixty",
-    name="County Registrar",
+    name="川西県選挙管理委員会",
     start="/accounts",
-    listed=reports((path, name, f"{year}-annual") for path, name, year in _LONG),
+    listed=reports((path, name, f"{year}-Q{quarter}") for path, name, year, quarter in _LONG),
     pages={"/accounts": _long_page},
     notes="a list of sixty pages",
 )

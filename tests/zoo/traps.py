@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.zoo.site import Answer, Ask, Truth, ZooSite, fill, lines, reports
+from tests.zoo.site import Answer, Ask, Route, Truth, ZooSite, fill, lines, reports
 
 # Every answer writes a session id of its own into every link; two pages link to each other.
 
@@ -208,4 +208,43 @@ TWICE = ZooSite(
     notes="each file below two addresses; two pages that link to each other",
 )
 
-SITES = (SESSIONS, CALENDAR, ROBOTS, TWICE)
+# Listed files that lead into the folder that robots.txt forbids: by each kind of redirect.
+
+_LED = {301: "moved", 302: "found", 307: "temporary", 308: "permanent"}
+
+_LED_PAGES: dict[str, Route] = {
+    "/robots.txt": Answer(body=_ROBOTS, media="text/plain"),
+    "/liste.html": fill(
+        _OPEN_PAGE,
+        groups="<h2>Liste Nord</h2><p><a href='/offen/2023.pdf'>Bericht 2023</a></p>",
+        closed=lines(
+            f'<li><a href="/{folder}/{name}.pdf">Bericht {2010 + at}</a></li>'
+            for at, name in enumerate(_LED.values())
+            for folder in ("abruf", "intern")
+        ),
+    ),
+    **{
+        f"/abruf/{name}.pdf": Answer(
+            status=status, headers={"Location": f"/intern/{name}.pdf"}, media=None
+        )
+        for status, name in _LED.items()
+    },
+}
+
+REDIRECTED_INTO = ZooSite(
+    id="amt-umleitung",
+    name="Amt für Parteien",
+    start="/liste.html",
+    listed=(
+        *reports([("/offen/2023.pdf", "Liste Nord", "2023-annual")]),
+        *(
+            Truth(path=f"/abruf/{name}.pdf", organization=None, period=None, downloads=False)
+            for name in _LED.values()
+        ),
+    ),
+    forbidden=frozenset(f"/intern/{name}.pdf" for name in _LED.values()),
+    pages=_LED_PAGES,
+    notes="redirects from allowed addresses into a forbidden folder",
+)
+
+SITES = (REDIRECTED_INTO, SESSIONS, CALENDAR, ROBOTS, TWICE)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from fonds.errors import BlobExistsError, StoreError
-from fonds.fetch.client import Download, Fetcher, Validators
+from fonds.fetch.client import Download, Fetcher, Permit, Validators
 from fonds.fetch.rates import Pace
 from fonds.ids import archive_key, changed_key
 from fonds.model import Archived
@@ -72,6 +72,7 @@ class Archive:
         previous: FileRecord | None,
         headers: Mapping[str, str] | None = None,
         max_in_memory: int = 0,
+        permit: Permit | None = None,
     ) -> Download | None:
         """The file at an address, for `store`; None if it is the same as the previous one.
 
@@ -87,6 +88,7 @@ class Archive:
             validators=validators,
             headers=headers,
             max_in_memory=max_in_memory,
+            permit=permit,
         )
         if download is not None or previous is None:
             return download
@@ -94,7 +96,12 @@ class Archive:
             return None
         # Our copy is lost or incomplete, so "not modified" does not help.
         return await self._fetcher.download(
-            url, source=source, pace=pace, headers=headers, max_in_memory=max_in_memory
+            url,
+            source=source,
+            pace=pace,
+            headers=headers,
+            max_in_memory=max_in_memory,
+            permit=permit,
         )
 
     def store(

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -140,6 +140,10 @@ class RequestCounts:
     """The hosts that each source requested, by their original names."""
 
 
+Permit = Callable[[str], Awaitable[Pace]]
+"""The pace at which an address may be requested; FetchError if it may not be."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Hop:
     """One request of one attempt; each redirect makes another."""
@@ -153,6 +157,7 @@ class _Hop:
     max_size: int
     headers: Mapping[str, str] = field(repr=False)
     byte_range: tuple[int, int] | None
+    permit: Permit | None
 
     @property
     def is_conditional(self) -> bool:
@@ -216,8 +221,11 @@ class Fetcher:
         max_in_memory: int = 0,
         max_size: int | None = None,
         byte_range: tuple[int, int] | None = None,
+        permit: Permit | None = None,
     ) -> Download | None:
         """The file at an address, or None if it has not changed since the validators.
+
+        `permit` is asked before each request, also of a redirect, and gives its pace.
 
         A download of at most `max_in_memory` bytes is in memory and not in a file. TooLargeError
         at the first byte beyond `max_size`, or beyond the limit of the settings if that is less.
@@ -235,6 +243,7 @@ class Fetcher:
             max_size=limit if max_size is None else min(limit, max_size),
             headers=headers or {},
             byte_range=byte_range,
+            permit=permit,
         )
         backoff = Backoff(self._settings, self._seams.rng)
         while True:
@@ -250,6 +259,8 @@ class Fetcher:
 
     async def _follow(self, hop: _Hop) -> Download | None:
         for _ in range(MAX_REDIRECTS + 1):
+            if hop.permit is not None:
+                hop = replace(hop, pace=await hop.permit(hop.target))
             outcome = await self._exchange(hop)
             if not isinstance(outcome, _Hop):
                 return outcome

@@ -26,9 +26,8 @@ from fonds.runs.state import RunReport
 from fonds.settings import Settings
 from fonds.sites.crawl_state import PartRecord, read_part
 from fonds.sites.frontier import VISITED
-from fonds.sites.models import CrawlError, WebsiteConfiguration
+from fonds.sites.models import CrawlError, PdfState, WebsiteConfiguration
 from fonds.sites.output import PARTS
-from fonds.sites.robots import FORBIDDEN
 from fonds.sites.session import CrawlPart, CrawlSession, Plan, WebsiteProgress
 from fonds.sites.strategy_manager import advisors_of
 from fonds.sites.tables import site_addresses
@@ -165,7 +164,7 @@ def _report(
 def _listed(session: CrawlSession, website: str) -> list[str]:
     """The PDFs that a website lists, except those that robots.txt forbids."""
     table = site_addresses.c
-    allowed = table.error.is_(None) | (table.error != FORBIDDEN)
+    allowed = table.state != PdfState.FORBIDDEN
     query = select(table.url).where(_addresses_of(session, website, "pdf"), allowed)
     with session.context.database.read() as connection:
         return list(connection.scalars(query.order_by(table.place)))

@@ -28,7 +28,9 @@ from fonds.sites.metadata_file import Entry, EntryLines, totals_of
 from fonds.sites.models import CrawlError, CrawlMetadata, DownloadedPDF, PdfState
 from fonds.sites.output import JOURNAL, METADATA
 
-_NOT_ADVANCING = frozenset({PdfState.DISCOVERED, PdfState.INDEXED, PdfState.FAILED})
+_NOT_ADVANCING = frozenset(
+    {PdfState.DISCOVERED, PdfState.INDEXED, PdfState.FAILED, PdfState.FORBIDDEN}
+)
 
 
 class _Result(IntEnum):

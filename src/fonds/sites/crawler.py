@@ -27,14 +27,13 @@ from fonds.errors import (
     WrongContentError,
 )
 from fonds.fetch.client import Download
-from fonds.fetch.rates import Pace
 from fonds.sites import sitemaps
 from fonds.sites.browser import Browser
 from fonds.sites.frontier import Frontier, Listed, PageVisit, Visited
 from fonds.sites.page_reading import PageBytes, UnparsedPage, typed
 from fonds.sites.pages.urls import canonical, file_name, is_trap, looks_like_pdf
 from fonds.sites.pages.wording import organization_name, period_of
-from fonds.sites.robots import Robots
+from fonds.sites.robots import PACE, Robots
 from fonds.sites.sitemaps import Sitemap, sitemap_fields
 from fonds.sites.strategy import PageMatch, PdfLink
 from fonds.sites.strategy_manager import StrategyManager
@@ -163,10 +162,9 @@ class Crawler:
         try:
             if self._over_limits >= MAX_OVER_LIMITS:
                 raise ItemTimeoutError(_TOO_MANY)
-            rules = await self.robots.rules(visit.url)
-            rules.require(visit.url)
+            await self.robots.permit(visit.url)  # before a slot is taken
             async with self.slots:
-                download = await self._fetch(visit.url, rules.pace)
+                download = await self._fetch(visit.url)
             return await self._read(visit, download)
         except StoreUnavailableError:
             raise
@@ -181,29 +179,29 @@ class Crawler:
         self.unread += 1
         self.first_error = self.first_error or f"{url}: {problem}"
 
-    async def _fetch(self, url: str, pace: Pace, max_size: int = MAX_PAGE_SIZE) -> Download:
+    async def _fetch(self, url: str, max_size: int = MAX_PAGE_SIZE) -> Download:
         download = await self.context.fetcher.download(
             url,
             source=self.website.info.name,
-            pace=pace,
+            pace=PACE,
             max_in_memory=MAX_IN_MEMORY,
             max_size=max_size,
+            permit=self.robots.permit,
         )
         assert download is not None, "an unconditional request never returns None"
         return download
 
     async def _fetch_for_page(self, url: str) -> Download:
         """Fetch what the scripts of a page request, by the rules for pages."""
-        rules = await self.robots.rules(url)
-        rules.require(url)
+        await self.robots.permit(url)
         async with self.slots:
-            return await self._fetch(url, rules.pace)
+            return await self._fetch(url)
 
     async def _read(self, visit: PageVisit, download: Download) -> _VisitedPage:
         try:
             if download.head(len(_PDF)) == _PDF:
                 download.discard()
-                return _VisitedPage(Visited(visit=visit, pdfs=(_as_pdf(visit),)))
+                return _VisitedPage(Visited(visit=visit, pdfs=(_as_pdf(visit),), is_pdf=True))
             page = unparsed_page(download, self.readers)
             if self.browser is not None:
                 page = await self.browser.render(page, fetch=self._fetch_for_page)
@@ -264,9 +262,9 @@ class Crawler:
 
     async def _sitemap(self, url: str) -> Sitemap:
         try:
-            rules = await self.robots.rules(url)
+            await self.robots.permit(url)
             async with self.slots:
-                download = await self._fetch(url, rules.pace, sitemaps.MAX_SIZE)
+                download = await self._fetch(url, sitemaps.MAX_SIZE)
         except TooLargeError as error:
             return Sitemap(error=str(error))
         except FetchError:
@@ -292,7 +290,11 @@ def unparsed_page(download: Download, readers: ReaderPool) -> UnparsedPage:
 
 
 def _failed(visit: PageVisit, error: FondsError) -> Visited:
-    return Visited(visit=visit, error=f"{type(error).__name__}: {error}")
+    return Visited(
+        visit=visit,
+        error=f"{type(error).__name__}: {error}",
+        is_forbidden=isinstance(error, RobotsForbiddenError),
+    )
 
 
 def _as_pdf(visit: PageVisit) -> PdfLink:

@@ -15,8 +15,7 @@ from fonds.context import Context
 from fonds.engine.readers import ReaderPool
 from fonds.errors import RobotsForbiddenError
 from fonds.fetch.archive import DownloadResult, FileRecord
-from fonds.fetch.client import Download
-from fonds.fetch.rates import Pace
+from fonds.fetch.client import Download, Permit
 from fonds.model import Archived, FetchTask, Part
 from fonds.runs.concurrency import finish_in_thread
 from fonds.sites.crawl_state import CrawlState
@@ -24,7 +23,7 @@ from fonds.sites.filenames import filename, original_name, slug
 from fonds.sites.models import METADATA_VERSION, CrawlError, DownloadedPDF, PdfState
 from fonds.sites.output import Output
 from fonds.sites.pdf_opener import check_pdf
-from fonds.sites.robots import FORBIDDEN
+from fonds.sites.robots import PACE
 from fonds.sites.website import Website
 from fonds.stores.blobs import Data
 
@@ -67,7 +66,12 @@ class PdfDownloader:
     resumed: bool = False
 
     async def collect(
-        self, website: Website, task: FetchTask, part: Part, previous: FileRecord | None, pace: Pace
+        self,
+        website: Website,
+        task: FetchTask,
+        part: Part,
+        previous: FileRecord | None,
+        permit: Permit,
     ) -> DownloadResult:
         """A PDF that this crawl has not stored yet, fetched unless it has not changed."""
         if self.resumed and (stored := await asyncio.to_thread(self._stored, website, part)):
@@ -76,8 +80,9 @@ class PdfDownloader:
         download = await self.context.archive.fetch(
             source=website.info.name,
             url=part.url,
-            pace=pace,
+            pace=PACE,
             previous=previous,
+            permit=permit,
             max_in_memory=_MAX_IN_MEMORY,
         )
         fetched = _FetchedPdf(
@@ -89,9 +94,8 @@ class PdfDownloader:
         """Record a PDF that was not stored, and why."""
         self.state.failed(url, self._crawl_error(website, error))
 
-    def forbidden(self, website: Website, url: str) -> None:
+    def forbidden(self, website: Website, error: RobotsForbiddenError) -> None:
         """Record a PDF that is listed and not requested."""
-        error = RobotsForbiddenError(f"{url}: {FORBIDDEN}")
         self.state.problem(self._crawl_error(website, error))
 
     def _crawl_error(self, website: Website, error: BaseException) -> CrawlError:

@@ -31,6 +31,7 @@ from fonds.stores.sqlite import PARAMETERS, batched
 WAITING: Final = "waiting"
 VISITED: Final = "visited"
 FAILED: Final = "failed"
+FORBIDDEN: Final = "forbidden"
 BATCH_SIZE: Final = 500
 
 
@@ -65,11 +66,15 @@ class Visited:
 
     visit: PageVisit
     error: str | None = None
+    is_forbidden: bool = False
+    """The error is that robots.txt forbids it."""
     pdfs: tuple[PdfLink, ...] = ()
     origin: Archived | None = None
     further: tuple[PageVisit, ...] = ()
     list_pages: tuple[PageVisit, ...] = ()
     """The next pages of its list; only visited if this page has new PDFs."""
+    is_pdf: bool = False
+    """It is a PDF itself, which only its bytes tell."""
     likely_list_pages: int = 10
     """As many pages of a list are also visited if they have no PDFs, but links to new pages."""
 
@@ -151,6 +156,7 @@ class Frontier:
         pages = [_pages_of(visited) for visited in visits]
         with self._counted(), self.database.write() as connection:
             self._end(connection, visits)
+            self._forget_pages(connection, [v.visit.url for v in visits if v.is_pdf])
             existing = self._existing(connection, chain(*files, *pages))
             for visited, listed, linked in zip(visits, files, pages, strict=True):
                 added = {key: file for key, file in listed.items() if key not in existing}
@@ -169,7 +175,7 @@ class Frontier:
     def unfinished(self) -> Iterator[list[Listed]]:
         """PDFs of this crawl that are neither indexed nor failed, in batches."""
         table, after = site_addresses.c, -1
-        open_states = table.state.not_in([PdfState.INDEXED, PdfState.FAILED])
+        open_states = table.state.not_in([PdfState.INDEXED, PdfState.FAILED, PdfState.FORBIDDEN])
         query = select(site_addresses).where(self._of_this_crawl("pdf"), open_states)
         while True:
             rows = self._rows(query.where(table.place > after).order_by(table.place))
@@ -240,25 +246,27 @@ class Frontier:
             for size, key_values in _in_sizes(keys):
                 run(connection, _update(size), {**values, **key_values})
 
+    def _forget_pages(self, connection: Connection, urls: Sequence[str]) -> None:
+        """Delete the rows of pages that turned out to be PDFs, which get other ones."""
+        for batch in batched(map(key_of, urls)):
+            keys = site_addresses.c.key.in_(batch)
+            connection.execute(delete(site_addresses).where(self._of_website, keys))
+
     def _end(self, connection: Connection, visits: Sequence[Visited]) -> None:
-        ended = {
-            visited.visit.url: (FAILED if visited.error else VISITED, visited.error)
-            for visited in visits
-        }
+        ended = {visited.visit.url: (_state_of(visited), visited.error) for visited in visits}
         self._move(connection, ended)
 
     def _is_list_end(self, visited: Visited, existing: set[str]) -> bool:
-        """Whether a page without new PDFs ends its list: it links to no new page either.
+        """True if a page without new PDFs ends its list: it links to no new page either.
 
         A list of pages that have the PDFs ends where the strategy expects it: calendars have no
         end.
         """
-        turn = visited.visit.turn
-        if turn == 1:
+        if visited.visit.turn == 1:
             return False
         if not any(key_of(page.url) not in existing for page in visited.further):
             return True
-        if turn < visited.likely_list_pages:
+        if visited.visit.turn < visited.likely_list_pages:
             return False
         self.cut_lists += any(key_of(page.url) not in existing for page in visited.list_pages)
         return True
@@ -380,6 +388,12 @@ def _update(size: int) -> Any:
         "updated_at": bindparam("now", type_=table.updated_at.type),
     }
     return update(site_addresses).where(_are_keys(size)).values(values)
+
+
+def _state_of(visited: Visited) -> str:
+    if visited.is_forbidden:
+        return FORBIDDEN
+    return FAILED if visited.error else VISITED
 
 
 def _pages_of(visited: Visited) -> dict[str, PageVisit]:

@@ -121,6 +121,7 @@ class PdfState(StrEnum):
     STORED = "stored"
     INDEXED = "indexed"
     FAILED = "failed"
+    FORBIDDEN = "forbidden"
 
 
 class WebsiteConfiguration(_ConfigModel):

@@ -18,7 +18,7 @@ from fonds.sites.crawler import MAX_PAGE_SIZE, unparsed_page
 from fonds.sites.models import ScrapingStrategy, WebsiteConfiguration
 from fonds.sites.page_reading import open_site_readers
 from fonds.sites.pages.page import WebPage
-from fonds.sites.robots import Robots, agent_of
+from fonds.sites.robots import PACE, Robots, agent_of
 from fonds.sites.session import CrawlSession, CrawlWatch, Plan
 from fonds.sites.strategy import Advisor, PageMatch
 from fonds.sites.strategy_manager import StrategyManager
@@ -54,11 +54,12 @@ async def probe(
     )
 
     async def fetch(url: str) -> Download:
-        rules = await robots.rules(url)
-        rules.require(url)
-        name, pace = source.info.name, rules.pace
         download = await context.fetcher.download(
-            url, source=name, pace=pace, max_size=MAX_PAGE_SIZE
+            url,
+            source=source.info.name,
+            pace=PACE,
+            max_size=MAX_PAGE_SIZE,
+            permit=robots.permit,
         )
         assert download is not None, "an unconditional request never returns None"
         return download

@@ -92,6 +92,12 @@ class Robots:
         rules = self._rules[origin]
         return rules.result() if rules.done() else await asyncio.shield(rules)
 
+    async def permit(self, url: str) -> Pace:
+        """The pace for an address; RobotsForbiddenError if it must not be requested."""
+        rules = await self.rules(url)
+        rules.require(url)
+        return rules.pace
+
     async def _fetch(self, url: str) -> Rules:
         """Fetch a robots.txt; a host without one allows everything."""
         try:

@@ -22,6 +22,7 @@ from fonds.engine.readers import ReaderPool
 from fonds.errors import (
     FetchError,
     FondsError,
+    RobotsForbiddenError,
     StoreUnavailableError,
     SuspiciousYieldError,
     UsageError,
@@ -48,7 +49,7 @@ from fonds.sites.models import (
 )
 from fonds.sites.output import Output, open_output
 from fonds.sites.page_reading import open_site_readers
-from fonds.sites.robots import FORBIDDEN, Robots, agent_of
+from fonds.sites.robots import Robots, agent_of
 from fonds.sites.strategy import Advisor
 from fonds.sites.strategy_manager import StrategyManager, advisors_of
 from fonds.sites.website import Website, get_website, save_website
@@ -250,10 +251,14 @@ class WebsiteCrawl:
         downloader = self.session.downloader
         assert downloader is not None, "a dry run fetches no PDF"
         try:
-            rules = await self.robots.rules(part.url)
+            permit = self.robots.permit
+            await permit(part.url)  # before a slot is taken
             async with self.session.slots:
-                result = await downloader.collect(self.website, task, part, previous, rules.pace)
+                result = await downloader.collect(self.website, task, part, previous, permit)
         except StoreUnavailableError:
+            raise
+        except RobotsForbiddenError as error:
+            await self._record_forbidden(part.url, error)
             raise
         except Exception as error:
             self.progress.failed += 1
@@ -300,7 +305,7 @@ class WebsiteCrawl:
             raise SuspiciousYieldError(f"left out: {', '.join(limits)}")
 
     def _limits_reached(self) -> list[str]:
-        """What was left out because of limits, with the options that raise them."""
+        """Name the limits that left out a part of the website, with the options that raise them."""
         frontier, session = self.frontier, self.session
         limits = session.plan.limits
         over_files = session.is_full and (session.over_max_files or frontier.has_more)
@@ -364,16 +369,19 @@ class WebsiteCrawl:
     async def _is_allowed(self, url: str) -> bool:
         """Whether robots.txt allows a PDF; one that it forbids is recorded, and not a failure."""
         try:
-            rules = await self.robots.rules(url)
+            await self.robots.permit(url)
+        except RobotsForbiddenError as error:
+            await self._record_forbidden(url, error)
+            return False
         except FondsError:
             return True  # its host is down: fetching the PDF will fail
-        if rules.allows(url):
-            return True
+        return True
+
+    async def _record_forbidden(self, url: str, error: RobotsForbiddenError) -> None:
         self.progress.forbidden += 1
         if self.session.downloader is not None:
-            await asyncio.to_thread(self.session.downloader.forbidden, self.website, url)
-        await self._store_outcome(url, PdfState.FAILED, FORBIDDEN)
-        return False
+            await asyncio.to_thread(self.session.downloader.forbidden, self.website, error)
+        await self._store_outcome(url, PdfState.FORBIDDEN, str(error))
 
     async def _store_outcome(self, url: str, state: PdfState, error: str | None = None) -> None:
         self._outcomes[url] = state, error

@@ -66,6 +66,12 @@ site_addresses: Final = Table(
     Column("updated_at", Timestamp, nullable=False),
     PrimaryKeyConstraint("website_id", "key", name="site_addresses_pkey"),
     CheckConstraint("kind IN ('page', 'pdf')", name=conv("kind")),
+    CheckConstraint(
+        "CASE kind WHEN 'page' THEN state IN ('waiting', 'visited', 'failed', 'forbidden') "
+        "ELSE state IN ('discovered', 'downloading', 'downloaded', 'validated', 'stored', "
+        "'indexed', 'failed', 'forbidden') END",
+        name=conv("state"),
+    ),
     Index("ix_site_addresses_next", "website_id", "kind", "state", "depth", "place"),
     comment="Pages to visit and PDFs to fetch: where a crawl goes on after it was stopped.",
 )
