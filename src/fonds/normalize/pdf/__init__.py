@@ -23,6 +23,7 @@ from fonds.normalize.pdf.ocr.page_images import find_pictures_with_text, read_pi
 from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, Grid, PdfBlock, PdfPage, guarded
 from fonds.normalize.pdf.running_heads import Stripped, page_labels, without_running_heads
 from fonds.normalize.pdf.table import with_tables
+from fonds.normalize.pdf.watermarks import remove_watermarks
 
 _NOTE: Final = re.compile(f"{NOTE_OPEN}(.+?){NOTE_CLOSE}")
 _NOTE_LABEL: Final = re.compile(rf"(?:{NOTE_OPEN})?(?:\d{{1,3}}|[*†‡])(?:{NOTE_CLOSE})?\s*[.)]?\s*")
@@ -46,6 +47,7 @@ class PdfNormalizer(BaseNormalizer):
         """The whole file as Markdown, or a `ParseError` that names the cause."""
         with _ONE_AT_A_TIME:
             pages, warnings = _read(data, self.recognizer)
+        remove_watermarks(pages)
         stripped = without_running_heads(
             [lines_of(page) for page in pages], [page.height for page in pages]
         )
@@ -76,7 +78,11 @@ def _margin_texts(pages: Sequence[PdfPage], stripped: Sequence[Stripped]) -> lis
     """The text in the margins before each page's text, and behind the last page's."""
     between = [""] * (len(pages) + 1)
     for at, (page, bare) in enumerate(zip(pages, stripped, strict=True)):
-        before = [*bare.before, *(text for rows, text in page.outside if not rows)]
+        before = [
+            *page.watermarks,
+            *bare.before,
+            *(text for rows, text in page.outside if not rows),
+        ]
         after = [*(text for rows, text in page.outside if rows), *bare.after]
         between[at] = " ".join([between[at], *before]).strip()
         between[at + 1] = " ".join(after)

@@ -22,6 +22,7 @@ SECTION: Final = re.compile(
     re.IGNORECASE,
 )
 _ENUMERATED: Final = re.compile(r"\(?(?:\d{1,3}|[A-Za-z]|[IVXLC]{1,6})[.)]\s")
+_CLAUSE: Final = re.compile(r"(?:\d{1,3}\.?)+|\(?(?:\d{1,3}|[A-Z]|[IVXLC]{1,6})[.)]")
 _BULLETS: Final = ("•", "●", "▪", "◦", "‣", "- ", "– ")
 _OPENING: Final = ("§", "“", "„", "«", '"', "‘", "¿", "¡", "[", "【", "「")
 _MUCH: Final = 0.25
@@ -29,8 +30,20 @@ _LARGER: Final = 1.12
 _HEADING_LINES: Final = 4
 _HEADING_LENGTH: Final = 200
 _SENTENCE: Final = 80
+_SENTENCE_WORDS: Final = 7
+_VERB: Final = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|will|shall|must|may|can|does|did|do)\b"
+)
+_WH_WORD: Final = re.compile(
+    r"(?:what|who|whom|when|where|which|how|why|if)\b|.*\?$", re.IGNORECASE
+)
+_LOWER_CASE: Final = re.compile(r"(?:\b[a-z][\w'’-]*,?\s+){7}")
+_UNFINISHED: Final = re.compile(r"[a-z].*\s(?:and|or|of|the|an?|to|in|for|with|by|that|which)$")
+_LONG_CAPITALS: Final = 120
 _MIN_LETTERS: Final = 4
 _LEVELS: Final = 4
+_MAX_LEVEL: Final = 6
+_NUMBER: Final = re.compile(r"\d{1,3}(?:\.\d{1,3})+\.?")
 _MANY_PARTS: Final = 3
 _MANY_TITLES: Final = 4
 
@@ -61,9 +74,16 @@ def mark_headings(blocks: Sequence[PdfBlock], text_size: float) -> None:
         if _size(block) in levels:
             block.level = levels[_size(block)]
         elif id(block) in titles or (block.last.bold and block.text.startswith("§")):
-            block.level = min(len(larger), _LEVELS) + 1 + (capitals and not _capitals(block))
+            base = min(len(larger), _LEVELS) + 1 + (capitals and not _capitals(block))
+            block.level = min(base + _depth(label), _MAX_LEVEL)
         if block.level and label:
             block.section = " ".join(label[1].rstrip(".-–").split())
+
+
+def _depth(label: re.Match[str] | None) -> int:
+    """How far a clause is below the first one of its number: 1 for `2.1`, 2 for `2.1.3`."""
+    number = _NUMBER.fullmatch(label[1]) if label else None
+    return number[0].rstrip(".").count(".") if number else 0
 
 
 def _bold_titles(
@@ -107,13 +127,24 @@ def _is_neighbor(block: PdfBlock, other: PdfBlock | None) -> bool:
     if other is None or other.lines[0][0] != block.lines[0][0] or other.last.table:
         return False
     # The text of a section often begins on the line of its heading.
-    if block.text.startswith("§"):
+    if block.text.startswith("§") or _is_run_in(block):
         return False
     line, slack = block.lines[0][1], 0.6 * block.last.size
     top, bottom = other.lines[0][1].y, other.last.y
     if not bottom - slack < line.y < top + slack:
         return False
     return all(one.x0 >= line.x1 or one.x1 <= line.x0 for _, one in other.lines)
+
+
+def _is_run_in(block: PdfBlock) -> bool:
+    """True for the bold title of a clause, which its text follows on the line."""
+    label = SECTION.match(block.text)
+    return (
+        block.last.bold
+        and label is not None
+        and _NUMBER.fullmatch(label[1]) is not None
+        and block.text.endswith((".", ":", "–", "—"))
+    )
 
 
 def _heading_sizes(
@@ -140,18 +171,42 @@ def _short(block: PdfBlock) -> bool:
         return False
     if text.endswith(".") and len(text) > _SENTENCE and not SECTION.match(text):
         return False
+    if block.last.turned or _is_sentence(text):
+        return False
     letters = sum(map(str.isalpha, text))
     return letters > 1 and 3 * letters >= len(text) and len(block.last.parts) < _MANY_PARTS
 
 
+def _is_sentence(text: str) -> bool:
+    """True for words in the form of a sentence, though they may lack its stop."""
+    if _UNFINISHED.search(text):
+        return True
+    if SECTION.match(text) or text.startswith(_OPENING) or not _VERB.search(text):
+        return False
+    words = _WORD_START.findall(text)
+    capitals = sum(word[0].isupper() for word in words)
+    return len(words) >= _SENTENCE_WORDS and 2 * capitals < len(words) and not _WH_WORD.match(text)
+
+
 def _titled(block: PdfBlock, text_size: float) -> bool:
     """Whether a bold line is a title, no emphasized sentence or row of a table."""
-    if not block.last.bold or block.last.size < 0.95 * text_size or block.last.cells:
+    if not block.last.bold or block.last.size < 0.95 * text_size or _has_cells(block.last):
         return False
     if SECTION.match(block.text):
         return True
+    if _LOWER_CASE.search(block.text) or (
+        block.text.isupper() and len(block.text) > _LONG_CAPITALS
+    ):
+        return False
     word = block.text.isupper() or sum(map(str.isalpha, block.text)) >= _MIN_LETTERS
     return word and not block.text.endswith(".")
+
+
+def _has_cells(line: PdfLine) -> bool:
+    """True for a row of a table, but not for a title that is set apart from its number."""
+    return line.cells and not (
+        len(line.parts) == len(("number", "title")) and _CLAUSE.fullmatch(line.parts[0].text)
+    )
 
 
 _LABEL: Final = re.compile(r"(?:\([0-9A-Za-z]{1,5}\)|\d{1,3}[.)]|[a-zA-Z][.)]|[•●▪◦‣–—-])\s|§")
@@ -160,6 +215,9 @@ _NOTE_START: Final = re.compile(
 )
 _REFERENCE: Final = re.compile(f"{NOTE_OPEN}(.+?){NOTE_CLOSE}")
 _HYPHEN: Final = re.compile(r"([^\W\d_]+)[-‐]$")
+# Of `12-month`, `1396r-8(k)`, `2013–2014`: no letters are parted by these hyphens.
+_NUMBER_END: Final = re.compile(r"\d[-‐]$")
+_CODE_END: Final = re.compile(r"\w[-‐–]$")
 _WORD_START: Final = re.compile(r"[^\W\d_]+")
 _COMPOUND: Final = re.compile(r"[^\W\d_]+-[^\W\d_]+")
 _SENTENCE_END: Final = (".", ":", ";", "!", "?", "”", '"', "。", "؟")
@@ -225,6 +283,8 @@ def _continues(
 def _begins(block: PdfBlock, line: PdfLine, right: float) -> bool:
     """Whether a line begins a paragraph, though it follows the last one closely."""
     last = block.last
+    if is_number_broken(last.text, line.text):
+        return False
     short = last.x1 < right - 0.12 * (right - last.x0)
     ended = last.text.endswith(_SENTENCE_END)
     if _LABEL.match(line.text) and (short or ended or last.bold):
@@ -244,6 +304,8 @@ def _same_type(last: PdfLine, line: PdfLine) -> bool:
 
 def _runs_on(last: PdfLine, line: PdfLine) -> bool:
     """A sentence broken by the end of a column or page."""
+    if is_number_broken(last.text, line.text):
+        return True
     return not last.text.endswith(_SENTENCE_END) and line.text[:1].islower() and not last.bold
 
 
@@ -312,6 +374,18 @@ def _interrupted(blocks: Sequence[PdfBlock], page: int) -> PdfBlock | None:
 # Words over line ends ---------------------------------------------------------------------
 
 
+def is_number_broken(before: str, after: str) -> bool:
+    """True if a line ends at the hyphen of a number or code that continues in the next."""
+    if after[:1].isdecimal() and _CODE_END.search(before):
+        return True
+    start = _WORD_START.match(after)
+    return (
+        _NUMBER_END.search(before) is not None
+        and start is not None
+        and start[0].lower() not in _SUSPENDED
+    )
+
+
 class Joiner:
     """Puts the lines of a block together; the document's own words decide about hyphens."""
 
@@ -327,6 +401,8 @@ class Joiner:
 
     def joined(self, before: str, after: str) -> tuple[str, str]:
         """The end of a line as it continues, and the separator between it and the next."""
+        if is_number_broken(before, after):
+            return before, ""
         match = _HYPHEN.search(before)
         start = _WORD_START.match(after)
         if not before or match is None or start is None:

@@ -176,7 +176,8 @@ _FEW_JUMPS: Final = 3
 _MANY_JUMPS: Final = 0.25
 _LINE_BY_LINE: Final = 0.6
 _NOTE: Final = re.compile(r"\d{1,3}")
-_SECTION_SIGN: Final = re.compile(r"\s*§")
+_RUN_IN: Final = re.compile(r"\s*(?:§|\d{1,3}(?:\.\d{1,3})+\.?(?:\s|$))")
+_TITLE_END: Final = re.compile(r"[^\W\d_]{2,}\)?\s?[.:–—-]$")
 
 
 def lines_of(page: PdfPage) -> list[PdfLine]:
@@ -337,13 +338,21 @@ def _elsewhere(last: Sequence[TextRun], row: Sequence[TextRun]) -> bool:
 
 def _lines(row: list[TextRun], column: int) -> list[PdfLine]:
     """One line, or two where a bold section heading runs into its text."""
-    if row[0].bold and _SECTION_SIGN.match(row[0].text):
+    if row[0].bold and _RUN_IN.match(row[0].text):
         first_regular = next(
             (i for i, run in enumerate(row) if run.text.strip() and not run.bold), 0
         )
-        if first_regular:
+        if first_regular and _is_title(row[:first_regular], row[first_regular]):
             return [_line(row[:first_regular], column), _line(row[first_regular:], column)]
     return [_line(row, column)]
+
+
+def _is_title(bold: Sequence[TextRun], following: TextRun) -> bool:
+    """True for a heading, rather than the subject of the sentence that follows."""
+    text = "".join(run.text for run in bold).strip()
+    if text.startswith("§"):
+        return True
+    return bool(_TITLE_END.search(text)) and not following.text.lstrip()[:1].islower()
 
 
 def _line(row: Sequence[TextRun], column: int) -> PdfLine:
@@ -362,6 +371,7 @@ def _line(row: Sequence[TextRun], column: int) -> PdfLine:
         column=column,
         cells=gap > _WIDE_GAP * size,
         parts=tuple(parts) if len(parts) > 1 else (),
+        turned=row[0].turned,
     )
 
 

@@ -143,6 +143,8 @@ class PdfPage:
     """No usable text, but something is drawn."""
     outside: list[tuple[int, str]] = field(default_factory=list)
     """Printers' marks beyond the page's edges, which no viewer shows, and the rows before each."""
+    watermarks: list[str] = field(default_factory=list)
+    """Words across the text of most pages, which are not among the rows."""
     fields: list[FilledField] = field(default_factory=list)
     """Those whose values are not among the rows yet."""
     filled: int = 0
@@ -259,6 +261,8 @@ class PdfLine:
     parts: tuple[LinePart, ...] = ()
     """The parts of a line that may be cells; empty where it is one part."""
     table: Grid | None = None
+    turned: bool = False
+    """Set at an angle: margins, stamps, watermarks."""
 
 
 @dataclass(slots=True)

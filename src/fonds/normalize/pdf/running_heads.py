@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -18,13 +18,22 @@ _OUTERMOST: Final = 3
 _MAX_NUMBER_LENGTH: Final = 12
 _REPEATED: Final = 3
 _MAX_HEAD_LENGTH: Final = 160
+_LONG_FOOT: Final = 600
 _SHORT_HEAD: Final = 80
+_FEW_INSIDE: Final = 4
+_MAX_SIDE_LINES: Final = 8
 _DIGITS: Final = re.compile(r"\d+")
 _ENDS: Final = re.compile(r"^[ivxlc]{1,8}(?=\s)|(?<=\s)[ivxlc]{1,8}$")
 _ROMAN: Final = re.compile(r"[ivxlc]{1,8}$", re.IGNORECASE)
 _BARE: Final = re.compile(
     r"(?:page|seite|p\.|s\.)?\s*[-–—•|\[(]*\s*(\d{1,5}|[ivxlc]{1,8})\s*[-–—•|\])]*"
     r"(?:\s*(?:of|/|von|de)\s*\d{1,5})?",
+    re.IGNORECASE,
+)
+_PAGE_NUMBER: Final = re.compile(r"(?<=page )\d{1,5}", re.IGNORECASE)
+_EXPLICIT: Final = re.compile(r"page\s+\d{1,5}\s+of\s+\d{1,5}", re.IGNORECASE)
+_PART: Final = re.compile(
+    r"(?:part|section|article|chapter|title|schedule|annex|appendix)\s+(?:\d|[IVXLC]+\b|[A-Z]\b)",
     re.IGNORECASE,
 )
 _ROMAN_DIGITS: Final = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
@@ -41,29 +50,93 @@ class Stripped:
     """The heads, feet and marks drawn before the text."""
     after: tuple[str, ...] = ()
     """Those drawn among and behind it."""
+    left_out: tuple[tuple[str, str], ...] = ()
+    """The text of each of them and its kind."""
 
 
 def without_running_heads(
     pages: Sequence[list[PdfLine]], heights: Sequence[float]
 ) -> list[Stripped]:
     """The pages' lines without heads and feet, and the page number each one prints."""
-    margins = [_margin(lines, height) for lines, height in zip(pages, heights, strict=True)]
-    repeated = _repeated(margins) - _inner(pages, margins)
+    outer = [_margin(lines, height) for lines, height in zip(pages, heights, strict=True)]
+    sides = [_sides(lines, height) for lines, height in zip(pages, heights, strict=True)]
+    repeated = _repeated(outer) - _inner(pages, outer)
+    everywhere = _everywhere(sides)
+    titles = _first_titles(pages, outer)
+    running = [
+        {id(line) for line in margin if _shape(line) in repeated} - titles for margin in outer
+    ]
+    deeper = [
+        _deeper(one, titles.union(two), everywhere) for one, two in zip(sides, running, strict=True)
+    ]
+    margins = [[*one, *more] for one, more in zip(outer, deeper, strict=True)]
     shifts = _shifts(margins, repeated)
     return [
-        _stripped(index, lines, margin, repeated, shifts)
-        for index, (lines, margin) in enumerate(zip(pages, margins, strict=True))
+        _stripped(
+            index, lines, margins[index], running[index].union(map(id, deeper[index])), shifts
+        )
+        for index, lines in enumerate(pages)
     ]
+
+
+def _everywhere(sides: Iterable[Sequence[Sequence[PdfLine]]]) -> frozenset[str]:
+    """Texts in the margins of most pages, to the letter but for the number of the page."""
+    pages = [{_numberless(line) for side in two for line in side} for two in sides]
+    counts = Counter(text for texts in pages for text in texts)
+    enough = max(_REPEATED, len(pages) / 2)
+    return frozenset(text for text, count in counts.items() if count > enough)
+
+
+def _numberless(line: PdfLine) -> str:
+    return _PAGE_NUMBER.sub("#", line.text)
+
+
+def _deeper(
+    sides: Iterable[Sequence[PdfLine]], others: Container[int], everywhere: Container[str]
+) -> list[PdfLine]:
+    """Lines of a long head or foot, behind others of it, and page numbers that say so."""
+    deeper: list[PdfLine] = []
+    for side in sides:
+        is_outer = True
+        for number, line in enumerate(side):
+            is_everywhere = _numberless(line) in everywhere
+            is_outer &= number < _OUTERMOST or is_everywhere
+            is_number = _EXPLICIT.fullmatch(line.text) is not None
+            if id(line) not in others and (is_number or (is_outer and is_everywhere)):
+                deeper.append(line)
+    return deeper
+
+
+def _first_titles(
+    pages: Sequence[Sequence[PdfLine]], margins: Sequence[Sequence[PdfLine]]
+) -> frozenset[int]:
+    """Heads that are the title of a part where they are printed for the first time."""
+    titles: set[int] = set()
+    before: set[str] = set()
+    for lines, margin in zip(pages, margins, strict=True):
+        texts = Counter(line.text for line in lines)
+        middle = max((line.y for line in lines), default=0.0) / 2
+        titles.update(
+            id(line)
+            for line in margin
+            if line.bold
+            and line.y > middle
+            and _PART.match(line.text)
+            and line.text not in before
+            and texts[line.text] == 1
+        )
+        before = set(texts)
+    return frozenset(titles)
 
 
 def _stripped(
     index: int,
     lines: Sequence[PdfLine],
     margin: Sequence[PdfLine],
-    repeated: frozenset[tuple[str, int]],
+    running: Iterable[int],
     shifts: frozenset[int],
 ) -> Stripped:
-    removed = {id(line) for line in margin if _shape(line) in repeated}
+    removed = set(running)
     numbers = [
         (line, number)
         for line in margin
@@ -78,13 +151,23 @@ def _stripped(
             page_numbers = [n for n in _numbers(line, bare=False) if _fits(n, index, shifts)]
             numbers += [(line, number) for number in page_numbers]
             removed |= {id(line) for _ in page_numbers}
-    first = next((at for at, line in enumerate(lines) if id(line) not in removed), len(lines))
+    # Most are drawn before or behind all text; what is drawn among it goes to the nearer end.
+    rest = [at for at, line in enumerate(lines) if id(line) not in removed]
+    middle = rest[len(rest) // 2] if rest else len(lines)
     return Stripped(
         lines=[line for line in lines if id(line) not in removed],
         number=next((number for line, number in numbers if id(line) in removed), None),
-        before=tuple(line.text for line in lines[:first]),
-        after=tuple(line.text for line in lines[first:] if id(line) in removed),
+        before=tuple(line.text for line in lines[:middle] if id(line) in removed),
+        after=tuple(line.text for line in lines[middle:] if id(line) in removed),
+        left_out=tuple((line.text, _kind(line, lines)) for line in lines if id(line) in removed),
     )
+
+
+def _kind(line: PdfLine, lines: Sequence[PdfLine]) -> str:
+    if _BARE.fullmatch(line.text):
+        return "page number"
+    above = sum(other.y > line.y for other in lines)
+    return "running head" if 2 * above < len(lines) else "running foot"
 
 
 def _fits(number: str, index: int, shifts: frozenset[int]) -> bool:
@@ -94,10 +177,8 @@ def _fits(number: str, index: int, shifts: frozenset[int]) -> bool:
 
 def _margin(lines: Sequence[PdfLine], height: float) -> list[PdfLine]:
     """The outermost lines at the head and the foot of a page."""
-    # What people filled in is theirs, also where it is the same on all pages.
     lines = [line for line in lines if not FILLED.search(line.text)]
-    top = sorted((x for x in lines if x.y > (1 - _MARGIN) * height), key=lambda x: -x.y)
-    bottom = sorted((x for x in lines if x.y < _MARGIN * height), key=lambda x: x.y)
+    top, bottom = _sides(lines, height)
     # A page number may hang right below a text that leaves a wide margin.
     ends = sorted(lines, key=lambda x: x.y)
     numbers = [
@@ -107,6 +188,15 @@ def _margin(lines: Sequence[PdfLine], height: float) -> list[PdfLine]:
     ]
     outer = top[:_OUTERMOST] + bottom[:_OUTERMOST]
     return outer + [line for line in numbers if line not in outer]
+
+
+def _sides(lines: Iterable[PdfLine], height: float) -> tuple[list[PdfLine], list[PdfLine]]:
+    """The lines at the head and at the foot of a page, from its edge."""
+    # What people filled in is theirs, also where it is the same on all pages.
+    lines = [line for line in lines if not FILLED.search(line.text) and not line.table]
+    top = sorted((x for x in lines if x.y > (1 - _MARGIN) * height), key=lambda x: -x.y)
+    bottom = sorted((x for x in lines if x.y < _MARGIN * height), key=lambda x: x.y)
+    return top[:_MAX_SIDE_LINES], bottom[:_MAX_SIDE_LINES]
 
 
 def _shape(line: PdfLine) -> tuple[str, int]:
@@ -124,24 +214,30 @@ def _repeated(margins: Sequence[Sequence[PdfLine]]) -> frozenset[tuple[str, int]
         shape
         for shape, count in shapes.items()
         # Heads that name the chapter stay for some pages only.
-        if len(shape[0]) <= _MAX_HEAD_LENGTH and count > _REPEATED
+        if len(shape[0]) <= (_LONG_FOOT if 2 * count > len(margins) else _MAX_HEAD_LENGTH)
+        and count > _REPEATED
     )
 
 
 def _inner(
     pages: Sequence[Sequence[PdfLine]], margins: Sequence[Sequence[PdfLine]]
 ) -> frozenset[tuple[str, int]]:
-    """Shapes of the margins whose words are inside a page too: a form's, not a head's."""
+    """Shapes of the margins whose words are inside pages too: a form's, not a head's.
+
+    A title or a list of contents may have the words of a head once or twice.
+    """
     outer = [{id(line) for line in margin} for margin in margins]
-    texts = {
-        _DIGITS.sub("#", line.text)
+    inside = Counter(
+        text
         for lines, ids in zip(pages, outer, strict=True)
-        for line in lines
-        if id(line) not in ids
-    }
-    shapes = {_shape(line) for margin in margins for line in margin}
+        for text in {_DIGITS.sub("#", line.text) for line in lines if id(line) not in ids}
+    )
+    outside = Counter(shape[0] for margin in margins for shape in {_shape(line) for line in margin})
     return frozenset(
-        shape for shape in shapes if shape[0] in texts and len(shape[0]) > _MAX_NUMBER_LENGTH
+        shape
+        for shape in {_shape(line) for margin in margins for line in margin}
+        if _FEW_INSIDE * inside[shape[0]] >= outside[shape[0]]
+        and len(shape[0]) > _MAX_NUMBER_LENGTH
     )
 
 
