@@ -736,3 +736,15 @@ def test_pack_that_cannot_be_made_again_is_reported_and_its_rows_stay(
         assert report.failures
         assert all("cannot be made again" in cause for _, cause in report.failures)
         assert rows(library, "SELECT * FROM nodes ORDER BY id") == before
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_files_of_a_folder_that_no_unit_has_are_named(
+    libraries: LibraryFactory, shape: Shape
+) -> None:
+    folder = libraries.publish(flat(3), shape)
+    with libraries.open() as library:
+        assert ingest(library, folder).left_aside == ()
+        (folder / "1999").mkdir()
+        (folder / "1999" / "old.toc").write_text("Of another year.\n")
+        assert ingest(library, folder).left_aside == ("1999/old.toc",)

@@ -196,10 +196,12 @@ def ingest_code(session: Session, name: str, request: CodeRequest, *, as_json: b
                 "units": [_unit_fields(unit_report) for unit_report in report.units],
                 "run": report.run,
                 "budget": asdict(request.budget) if request.budget else None,
+                "left_aside": report.left_aside,
             }
         )
     else:
         _print_units(report.units)
+        _print_left_aside(report)
         print_reports([report.run])
     raise typer.Exit(exit_code([report.run]))
 
@@ -344,6 +346,22 @@ def _print_units(reports: tuple[UnitReport, ...]) -> None:
             err.print(f"  {unit_id}: {error}", style="red", markup=False)
         if len(report.failures) > _MAX_PRINTED_FAILURES:
             err.print(f"  and {len(report.failures) - _MAX_PRINTED_FAILURES} more", style="red")
+
+
+def _print_left_aside(report: CodeReport) -> None:
+    if not report.left_aside:
+        return
+    count = len(report.left_aside)
+    err.print(
+        f"{count:,} files were left aside, since no unit of this edition has them; those of another"
+        " edition need its --version:",
+        style="yellow",
+        markup=False,
+    )
+    for name in report.left_aside[:_MAX_PRINTED_FAILURES]:
+        err.print(f"  {harmless(name)}", markup=False)
+    if count > _MAX_PRINTED_FAILURES:
+        err.print(f"  and {count - _MAX_PRINTED_FAILURES:,} more (see --json)")
 
 
 def _print_branch(branch: Branch, depth: int) -> None:

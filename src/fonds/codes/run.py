@@ -8,7 +8,15 @@ What a unit will cost, before anything is written: sub-requests, bytes, invocati
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal
 
@@ -24,7 +32,13 @@ from fonds.codes.invocation import (
     walk_order,
 )
 from fonds.codes.invokers import open_invoker
-from fonds.codes.origin import EditionOrigin, local_size, open_blob, open_location
+from fonds.codes.origin import (
+    EditionOrigin,
+    is_address,
+    local_size,
+    open_blob,
+    open_location,
+)
 from fonds.codes.plan import NodeBatch, PlanHead, plan_lines, read_batches, read_head, update_unit
 from fonds.context import Context
 from fonds.errors import (
@@ -49,6 +63,7 @@ from fonds.stores.tables import code_units, nodes
 Invoke = Callable[[UnitOrder], Awaitable[InvocationReport]]
 """Runs one invocation: in this process, in another one, or on a cluster."""
 LISTED_FAILURES: Final = 3
+LISTED_FILES: Final = 100
 _DISCOVERY: Final = "discover"
 _MAX_STUCK: Final = 2
 """Invocations in a row that wrote nothing: one may have planned, or had too little memory."""
@@ -126,6 +141,39 @@ async def find_orders(
     return _select(orders, request.units) if request.units else orders
 
 
+def left_aside(
+    orders: Sequence[UnitOrder], adapter: JurisdictionAdapter, context: Context
+) -> list[str]:
+    """The files of a folder that no unit has: other editions, other content."""
+    location = orders[0].location
+    if location is None or is_address(location):
+        return []
+    files = set(open_location(location, adapter.info, context).files or ())
+    files -= {file for file in files if file.endswith(adapter.info.index_pages)}
+    for order in orders:
+        files -= _files_of([*order.root.pages, *order.root.optional_pages, *order.root.leaf_pages])
+    if not files:
+        return []
+    table = code_units.c
+    edition = (table.source == orders[0].source) & (table.version == orders[0].version)
+    with context.database.read() as connection:
+        keys = list(connection.scalars(select(table.plan_key).where(edition)))
+    if len(keys) < len(orders):
+        return []  # the files of a unit that could not be planned are unknown
+    for key in keys:
+        lines = iter(open_blob(context.blobs, key))
+        head = read_head(next(lines))
+        files -= _files_of([name for name, _ in head.pages])
+        for batch in read_batches(head, lines):
+            files -= _files_of([node.page for node in batch.leaves if node.page])
+    return sorted(files)
+
+
+def _files_of(pages: Iterable[str]) -> set[str]:
+    """The files that pages are in: a page may be a member of an archive."""
+    return {page.partition("!")[0] for page in pages}
+
+
 def _size(order: UnitOrder) -> int:
     return local_size(order.location, (*order.root.pages, *order.root.leaf_pages))
 
@@ -157,6 +205,8 @@ class CodeReport:
 
     run: RunReport
     units: tuple[UnitReport, ...] = ()
+    left_aside: tuple[str, ...] = ()
+    """The files of a given folder that belong to no unit of the edition."""
 
 
 async def run_code(
@@ -177,14 +227,19 @@ async def run_code(
             else:
                 with open_invoker(orders, context) as invoker:
                     await work.run_units(orders, invoker, concurrency=invoker.concurrency)
+            if not request.options.get("units"):
+                work.left_aside = left_aside(orders, adapter, context)
         work.finish()
-    return CodeReport(run=active.report, units=tuple(work.reports))
+    return CodeReport(
+        run=active.report, units=tuple(work.reports), left_aside=tuple(work.left_aside)
+    )
 
 
 @dataclass(slots=True)
 class _CodeRun:
     active: ActiveRun[JurisdictionAdapter]
     reports: list[UnitReport] = field(default_factory=list)
+    left_aside: list[str] = field(default_factory=list)
 
     async def find_orders(self, request: CodeRequest) -> list[UnitOrder]:
         """The requested units; none if that fails, which is recorded."""
@@ -237,6 +292,10 @@ class _CodeRun:
     def finish(self) -> None:
         """Record the end of the run."""
         counts = self.active.run.counts
+        if self.left_aside:
+            self.active.run.log(
+                "warn", "files were left aside", files=self.left_aside[:LISTED_FILES]
+            )
         if not counts.error:
             self.active.finish(RunStatus.SUCCESS)
         else:

@@ -342,6 +342,7 @@ class Dc:
         tables=(),
         base="https://raw.githubusercontent.com/DCCouncil/dc-law-xml/master/",
         jurisdiction="District of Columbia",
+        index_pages=(LIST,),
         unit="title",
     )
 

@@ -156,6 +156,8 @@ class CodeInfo(SourceInfo):
     unit: str
     """The kind of its units: `title`, `act`."""
     language: str = "en"
+    index_pages: tuple[str, ...] = ()
+    """The ends of the names of pages that list units, and are part of none."""
 
 
 @runtime_checkable

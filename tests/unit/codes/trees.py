@@ -326,6 +326,7 @@ class FakeCode:
             base="https://code.example/",
             jurisdiction="Nowhere",
             unit="title",
+            index_pages=("index.toc",),
             fetch_concurrency=at_once,
         )
 

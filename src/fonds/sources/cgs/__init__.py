@@ -342,6 +342,7 @@ class Cgs:
         published_at="January 1 of the year the page is revised to",
         base=BASE,
         jurisdiction="Connecticut",
+        index_pages=(_LIST,),
         unit="title",
     )
 
