@@ -7,11 +7,13 @@ import io
 import shutil
 import tarfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Final
+from threading import Thread
+from typing import Any, Final, Self
 
 import pytest
 from sqlalchemy import func, inspect, select, update
@@ -20,6 +22,7 @@ from tests.support.libraries.demo import demo
 
 from fonds import ids
 from fonds.errors import FondsError
+from fonds.exchange.bundle import opening
 from fonds.exchange.bundle.contents import (
     ALIASES,
     DESCRIPTOR,
@@ -28,6 +31,7 @@ from fonds.exchange.bundle.contents import (
     NODES,
     ORIGINS,
     PASSAGES,
+    read_package,
 )
 from fonds.exchange.bundle.create import BundleSigner, create
 from fonds.exchange.bundle.load import LoadReport
@@ -36,6 +40,7 @@ from fonds.exchange.bundle.request import LoadRequest, load_from
 from fonds.exchange.bundle.statement import STATEMENT
 from fonds.exchange.keys import SigningKey
 from fonds.library import Library, open_library
+from fonds.seams import Seams
 from fonds.stores.tables import documents, metadata
 from fonds.testing import ManualClock
 
@@ -526,3 +531,175 @@ def test_hostile_tar_archive_is_refused(
             load(library, tmp_path / "bundle.tar")
         assert counts(library) == before
     assert not (tmp_path / "escaped").exists()
+
+
+# Addresses --------------------------------------------------------------------------------
+
+
+class RangeServer:
+    """Serves a folder with ranges; counts what it sends, and breaks off where it is told."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.requests: list[tuple[str, str | None]] = []
+        self.knows_ranges = True
+        self.max_raw_requests: int | None = None
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        served = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                served.answer(self)
+
+            def log_message(self, *_: object) -> None:
+                """Print nothing."""
+
+        return Handler
+
+    def answer(self, handler: BaseHTTPRequestHandler) -> None:
+        byte_range = handler.headers["Range"]
+        self.requests.append((handler.path, byte_range))
+        file = self.folder / handler.path.lstrip("/")
+        is_over = self.max_raw_requests is not None and (
+            len(self.paths("/raw/")) > self.max_raw_requests
+        )
+        if not file.is_file() or is_over:
+            handler.send_error(404)
+            return
+        data, status = file.read_bytes(), 200
+        if byte_range and self.knows_ranges:
+            start, end = map(int, byte_range.removeprefix("bytes=").split("-"))
+            handler.send_response(206)
+            handler.send_header("Content-Range", f"bytes {start}-{end}/{len(data)}")
+            data = data[start : end + 1]
+        else:
+            handler.send_response(status)
+        handler.send_header("Content-Length", str(len(data)))
+        handler.end_headers()
+        handler.wfile.write(data)
+
+    def paths(self, prefix: str) -> list[str]:
+        return [path for path, _ in self.requests if path.startswith(prefix)]
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def test_bundle_at_a_url_is_fetched_through_the_guard(tmp_path: Path, made: Path) -> None:
+    with RangeServer(made) as server:
+        with (
+            library_at(tmp_path / "new") as library,
+            pytest.raises(FondsError, match=r"private|loopback"),
+        ):
+            load(library, server.url)
+        assert server.requests == []
+
+
+def test_interrupted_load_of_a_url_continues_where_it_ended(
+    tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "RANGE_SIZE", 5_000)
+    with RangeServer(made) as server, library_at(tmp_path / "new", allow_private=True) as library:
+        server.max_raw_requests = 2
+        with pytest.raises(FondsError, match="missing"):
+            load(library, server.url, is_pull=True)
+        assert counts(library)["documents"] == 0
+        assert server.paths("/data/")
+        server.max_raw_requests = None
+        server.requests.clear()
+        assert load(library, server.url, is_pull=True).is_equal
+        assert server.paths("/data/") == []
+        ranges = [byte_range for path, byte_range in server.requests if path.startswith("/raw/")]
+        assert ranges[0] == "bytes=10000-14999"
+
+
+def test_server_without_ranges_is_read_as_a_whole(
+    tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "RANGE_SIZE", 5_000)
+    with RangeServer(made) as server, library_at(tmp_path / "new", allow_private=True) as library:
+        server.knows_ranges = False
+        assert load(library, server.url).is_equal
+
+
+def test_pull_fetches_only_what_changed(tmp_path: Path, bundle: Path) -> None:
+    with (
+        RangeServer(bundle) as server,
+        library_at(tmp_path / "new", allow_private=True) as library,
+    ):
+        load(library, server.url, is_pull=True)
+        before = rows(library, *STATE)
+        server.requests.clear()
+        report = load(library, server.url, is_pull=True)
+        assert report.unchanged == report.documents
+        assert server.paths("/raw/") == []
+        assert server.paths("/data/") == []
+        assert rows(library, *STATE) == before
+
+
+def test_pull_refuses_another_key_until_it_is_given(tmp_path: Path, bundle: Path) -> None:
+    with library_at(tmp_path / "new") as library:
+        load(library, bundle, is_pull=True)
+        before = counts(library)
+        seal(opened(bundle), bundle, key=FORGER)
+        with pytest.raises(FondsError, match=r"was signed by .* nothing says"):
+            load(library, bundle, is_pull=True)
+        assert counts(library) == before
+        assert load(library, bundle, is_pull=True, key=FORGER.public).is_equal
+
+
+def test_server_that_sends_more_than_the_bundle_names_is_refused(
+    tmp_path: Path, bundle: Path
+) -> None:
+    file = first(bundle, "data/passages/*")
+    file.write_bytes(file.read_bytes() + b"x" * 1000)
+    with (
+        RangeServer(bundle) as server,
+        library_at(tmp_path / "new", allow_private=True) as library,
+    ):
+        with pytest.raises(FondsError, match=r"more than|not the file"):
+            load(library, server.url)
+        assert counts(library)["documents"] == 0
+
+
+# Kills ------------------------------------------------------------------------------------
+
+
+class StoppedError(Exception):
+    """The process ends here."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("nth", [1, 2, 3, 5, 8, 13, 21, 34, 55])
+def test_load_that_is_stopped_anywhere_and_repeated_gives_the_same_library(
+    tmp_path: Path, made: Path, nth: int
+) -> None:
+    left = nth
+
+    def durable(_operation: str, _subject: str) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            raise StoppedError
+
+    with library_at(tmp_path / "new"):
+        pass
+    with (
+        open_library(tmp_path / "new", seams=Seams(durable=durable)) as library,
+        suppress(StoppedError),
+    ):
+        load(library, made)
+    with library_at(tmp_path / "new") as library:
+        assert load(library, made).is_equal
+        assert root_of(library, tmp_path / "again") == read_package(at(made), "there").root

@@ -17,7 +17,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, delete, select, update
+from sqlalchemy import Connection, Row, delete, event, select, update
 
 from fonds.context import Context
 from fonds.errors import BlobExistsError, BundleError
@@ -272,6 +272,9 @@ class _Loading:
         """Find the documents that need not be derived, since the library has the same."""
         checked = 0
         with snapshot(self._context.database) as library:
+            if library.connection.scalar(select(documents.c.id).limit(1)) is None:
+                self._changed_units |= {row["id"] for row in self._table(EDITIONS)}
+                return
             for batch in batched(self._documents(), BATCH_SIZE):
                 keys = [key for key, _ in batch]
                 own = library_documents(library, keys)
@@ -362,6 +365,7 @@ class _Loading:
             self._context.settings, home=home, database="", blobs="", indexes="", engine="local"
         )
         database = open_database(settings.database_url, seams=Seams())
+        event.listen(database.engine, "connect", _do_not_sync)
         blobs = open_blobs(settings.blobs_url, seams=Seams())
         try:
             require_current(database)
@@ -797,6 +801,11 @@ class _Loading:
         report.unchanged = len(choice.same)
         report.added = len(choice.write - choice.updates)
         report.updated = len(choice.write & choice.updates)
+
+
+def _do_not_sync(connection: Any, _record: Any) -> None:
+    # What is lost with the machine is derived again.
+    connection.execute("PRAGMA synchronous = OFF")
 
 
 def _is_equal(stated: DocumentRows, own: DocumentRows) -> bool:

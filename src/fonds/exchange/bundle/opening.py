@@ -112,7 +112,8 @@ class BundleMirror:
 
     def __init__(self, url: str, folder: Path, fetcher: Fetcher, *, watch: Watch | None) -> None:
         self._url = url if url.endswith("/") else f"{url}/"
-        self._folder = folder
+        self._folder = folder / "files"
+        self._partial = folder / "partial"
         self._fetcher = fetcher
         self._watch = watch
         self._slots = asyncio.Semaphore(_CONCURRENCY)
@@ -184,8 +185,9 @@ class BundleMirror:
                 self._watch("bytes fetched", self._fetched)
 
     async def _fetch_missing(self, file: _RemoteFile, target: Path) -> None:
-        partial = target.with_name(f"{target.name}.partial")
-        partial.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        partial = self._partial / target.name
+        for folder in (partial.parent, target.parent):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         partial.touch()
         while (start := partial.stat().st_size) < file.size:
             download = await self._fetch_range(file, start)
@@ -220,9 +222,12 @@ class BundleMirror:
     def _sweep(self, current: set[str]) -> None:
         for folder in ("data", "raw"):
             for path in (self._folder / folder).rglob("*"):
-                name = path.relative_to(self._folder).as_posix().removesuffix(".partial")
-                if path.is_file() and name not in current:
+                if path.is_file() and path.relative_to(self._folder).as_posix() not in current:
                     path.unlink()
+        names = {name.rpartition("/")[2] for name in current}
+        for path in self._partial.glob("*"):
+            if path.name not in names:
+                path.unlink()
 
 
 def _table_files(package: BundlePackage, raw: RawPackage | None) -> Iterator[_RemoteFile]:

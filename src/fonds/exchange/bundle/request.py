@@ -106,7 +106,7 @@ def _checked(request: LoadRequest, blobs: Blobs, *, with_containers: bool) -> Ch
 async def _load_url(
     request: LoadRequest, context: Context, work: Path, pin: _Pin | None
 ) -> LoadReport:
-    mirror = BundleMirror(request.address, work / "files", context.fetcher, watch=request.watch)
+    mirror = BundleMirror(request.address, work, context.fetcher, watch=request.watch)
     package = await mirror.fetch_descriptors()
     _require_key(await in_thread(read_statement, mirror.blobs), request, pin)
     await mirror.fetch_tables(package, await in_thread(read_raw_package, mirror.blobs))
