@@ -3,12 +3,15 @@
 `Seams.durable` is called just before every durable operation. By default it does nothing; a test
 counts the calls, raises in the Nth, or kills the process there.
 
+`time_left` says how long the process may still work on its item.
+
 `spend` is called before every HTTP request, database statement and blob operation, and charges it
 to the budget of the current context, if there is one.
 """
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -73,6 +76,25 @@ def spend(expense: Expense) -> None:
     charge = _charge.get()
     if charge is not None:
         charge(expense)
+
+
+# Of the item that a worker process runs; it is stopped then.
+_deadline: Final[ContextVar[float]] = ContextVar("deadline", default=math.inf)
+
+
+def time_left() -> float:
+    """Seconds until this process is stopped, if it reads a file under a limit; else infinity."""
+    return _deadline.get() - time.monotonic()
+
+
+@contextmanager
+def limited_to(seconds: float) -> Iterator[None]:
+    """Tell what runs in this context how much time it has."""
+    token = _deadline.set(time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from fonds.engine.channel import Channel
 from fonds.engine.outcomes import AS_JSON, AS_PICKLE, OutcomeFormat
 from fonds.errors import FondsError, ItemFailedError, ItemMemoryError
+from fonds.seams import limited_to
 
 _MIB: Final = 1 << 20
 _STATM: Final = Path("/proc/self/statm")
@@ -72,7 +73,8 @@ def _serve(arguments: WorkerArguments, is_recycled: Callable[[], bool]) -> None:
         task = arguments.channel.receive()
         _limit_processor(arguments)
         outcomes = AS_JSON if arguments.is_isolated else AS_PICKLE
-        outcome = _run_item(memoryview(task)[TASK_ID_SIZE:], arguments.memory_mib, outcomes)
+        with limited_to(arguments.seconds):
+            outcome = _run_item(memoryview(task)[TASK_ID_SIZE:], arguments.memory_mib, outcomes)
         arguments.channel.send(task[:TASK_ID_SIZE], outcome)
         if is_recycled():
             return

@@ -21,6 +21,7 @@ from fonds.normalize.pdf.ocr.engines import (
     language_of,
 )
 from fonds.normalize.pdf.ocr.picture import Box, Grey, grey_of, straightened, turned
+from fonds.seams import limited_to
 
 PLAIN = PdfNormalizer(recognizer=None)
 ADVICE = (
@@ -93,6 +94,18 @@ def test_what_is_read_with_little_confidence_is_listed_with_its_place() -> None:
     )
     assert body.markdown == "Paid: 3,000\n"
     assert body.uncertain == (UncertainText(start=0, end=11, confidence=0.6),)
+
+
+def test_pages_for_which_no_time_is_left_are_named_and_the_others_kept() -> None:
+    with limited_to(0):
+        body = PdfNormalizer(recognizer=Reader("Recognized.")).to_markdown(
+            written([PICTURE], [Said(72, 700, LINE)])
+        )
+    assert body.markdown == f"{LINE}\n"
+    assert body.warnings == (
+        "page 1 has no usable text layer; recognizing the pages before took the time that one file "
+        "may take (setting read_seconds)",
+    )
 
 
 def test_marks_move_headings_and_pages_back_to_their_place() -> None:
@@ -220,6 +233,7 @@ def test_tesseract_reads_a_scanned_page() -> None:
     assert "recognized from the picture" in body.warnings[0]
 
 
+@pytest.mark.long
 def test_rapidocr_alone_reads_japanese() -> None:
     body = PdfNormalizer(recognizer=Recognizers(rapidocr=rapidocr())).to_markdown(
         JAPANESE.read_bytes()
@@ -268,6 +282,7 @@ def test_each_cell_of_a_ruled_scan_is_read_alone() -> None:
     assert body.report
     assert body.report.tables == 1
     assert (body.report.mean_confidence or 0) > 0.9
+    assert body.report.pictures_not_read == ()
 
 
 @pytest.mark.long

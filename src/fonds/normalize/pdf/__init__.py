@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from typing import Any, Final
+from typing import Final
 
 from fonds.errors import NoTextError
 from fonds.model import BaseNormalizer, NormalizedBody, ReadingReport
@@ -17,18 +17,15 @@ from fonds.normalize.pdf.document import Pdf
 from fonds.normalize.pdf.forms import VALUE, insert_values
 from fonds.normalize.pdf.layout import lines_of
 from fonds.normalize.pdf.marks import without_marks
-from fonds.normalize.pdf.ocr import RENDER_SCALE, recognize
-from fonds.normalize.pdf.ocr.engines import Recognizer, installed_recognizer, language_of
-from fonds.normalize.pdf.ocr.page_images import find_pictures_with_text, read_pictures
-from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, Grid, PdfBlock, PdfPage, guarded
+from fonds.normalize.pdf.ocr.engines import Recognizer, installed_recognizer
+from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, Grid, PdfBlock, PdfPage
 from fonds.normalize.pdf.running_heads import Stripped, page_labels, without_running_heads
+from fonds.normalize.pdf.scans import OCR_ADVICE, read_scans
 from fonds.normalize.pdf.table import with_tables
 from fonds.normalize.pdf.watermarks import remove_watermarks
 
 _NOTE: Final = re.compile(f"{NOTE_OPEN}(.+?){NOTE_CLOSE}")
 _NOTE_LABEL: Final = re.compile(rf"(?:{NOTE_OPEN})?(?:\d{{1,3}}|[*†‡])(?:{NOTE_CLOSE})?\s*[.)]?\s*")
-_ADVICE: Final = "to have it read, pip install 'fonds[ocr]' or install tesseract"
-_MAX_PIXELS: Final = 40_000_000
 # pdfium keeps state of its own for the whole process.
 _ONE_AT_A_TIME: Final = threading.Lock()
 
@@ -93,20 +90,7 @@ def _read(data: bytes, recognizer: Recognizer | None) -> tuple[list[PdfPage], tu
     pdf = Pdf(data)
     try:
         pages = [pdf.page(index) for index in range(pdf.page_count)]
-        warnings = pdf.remarks()
-        earlier: set[tuple[int, ...]] = set()
-        for page in pages:
-            if not page.scanned:
-                find_pictures_with_text(page, _renderer(pdf, page), earlier)
-        language = language_of(" ".join(page.run_text for page in pages), pdf.language)
-        for page in pages:
-            if page.scanned:
-                _recognize(pdf, page, recognizer, language)
-                warnings.append(_about_scan(page, recognizer))
-            elif page.pictures:
-                if recognizer is not None:
-                    _read_pictures(pdf, page, recognizer, language)
-                warnings += _about_pictures(page, recognizer)
+        warnings = [*pdf.remarks(), *read_scans(pdf, pages, recognizer)]
         for page in pages:
             insert_values(page)
         pages[-1].unplaced = pdf.unplaced_values()
@@ -123,60 +107,11 @@ def _has_text(page: PdfPage) -> bool:
     return bool(page.ocr or page.filled or not (page.is_empty or page.scanned))
 
 
-def _recognize(
-    pdf: Pdf, page: PdfPage, recognizer: Recognizer | None, language: str | None
-) -> None:
-    if recognizer is None:
-        return
-    bitmap = pdf.render(page.number - 1, _scale(page))
-    if bitmap is not None:
-        guarded(lambda: recognize(page, bitmap, recognizer, language))
-
-
-def _renderer(pdf: Pdf, page: PdfPage) -> Callable[[float], Any]:
-    return lambda scale: pdf.render(page.number - 1, scale)
-
-
-def _scale(page: PdfPage) -> float:
-    return float(min(RENDER_SCALE, (_MAX_PIXELS / (page.width * page.height)) ** 0.5))
-
-
-def _read_pictures(pdf: Pdf, page: PdfPage, recognizer: Recognizer, language: str | None) -> None:
-    render = _renderer(pdf, page)
-    guarded(lambda: read_pictures(page, render, _scale(page), recognizer, language))
-
-
-def _about_pictures(page: PdfPage, recognizer: Recognizer | None) -> list[str]:
-    if page.ocr:
-        return [f"page {page.number}: the text of a picture was recognized"]
-    if not page.pictures:
-        return []
-    count = "a picture" if len(page.pictures) == 1 else f"{len(page.pictures)} pictures"
-    verb = "was" if len(page.pictures) == 1 else "were"
-    reason = _ADVICE if recognizer is None else "the recognizer failed"
-    return [f"page {page.number}: {count} with text {verb} not read; {reason}"]
-
-
-def _about_scan(page: PdfPage, recognizer: Recognizer | None) -> str:
-    if page.ocr:
-        return (
-            f"page {page.number} has no usable text layer; its text was recognized from the picture"
-        )
-    if page.refused_confidence is not None:
-        return (
-            f"page {page.number} has no usable text layer; its text was recognized with so little "
-            f"confidence ({page.refused_confidence:.2f}) that it is left out"
-        )
-    if recognizer is None:
-        return f"page {page.number} has no usable text layer; {_ADVICE}"
-    return f"page {page.number} has no text layer, and no text was recognized in its picture"
-
-
 def _about_nothing(pages: Sequence[PdfPage], recognizer: Recognizer | None) -> str:
     scanned = sum(page.scanned for page in pages)
     if not scanned:
         return f"this PDF contains no text: all of its pages ({len(pages)}) are blank or unreadable"
-    advice = _ADVICE if recognizer is None else "no text was recognized in them"
+    advice = OCR_ADVICE if recognizer is None else "no text was recognized in them"
     return (
         f"this PDF contains no usable text: {scanned} of its {len(pages)} pages are pictures, or "
         f"their fonts do not say which letters they are; {advice}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
@@ -25,6 +25,9 @@ from fonds.normalize.pdf.page import Grid, PdfPage, PictureTable, TextRun
 RENDER_SCALE: Final = 300 / 72
 """Three hundred dots an inch, which recognizers are trained on."""
 
+Render = Callable[[float], Any]
+"""Gives a page as a grey bitmap of pdfium at a scale, or None."""
+
 FLOOR: Final = 0.75
 """Texts that are recognized with less confidence are marked."""
 
@@ -46,8 +49,13 @@ class _RecognizedPicture:
     tables: list[RuledTable]
 
 
-def recognize(page: PdfPage, bitmap: Any, recognizer: Recognizer, language: str | None) -> None:
+def recognize(
+    page: PdfPage, render: Render, scale: float, recognizer: Recognizer, language: str | None
+) -> None:
     """Read the page from its picture; a page that lies on its side is turned."""
+    bitmap = render(scale)
+    if bitmap is None:
+        return
     reading = _read(grey_of(bitmap), recognizer, language)
     confidence, letters = confidence_of(reading.texts)
     if not letters:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from statistics import median
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from fonds.model import OcrPage
-from fonds.normalize.pdf.ocr import confidence_of, marked
+from fonds.normalize.pdf.ocr import Render, confidence_of, marked
 from fonds.normalize.pdf.ocr.engines import RecognizedText, Recognizer
 from fonds.normalize.pdf.ocr.picture import Box, Grey, cut, grey_of
 from fonds.normalize.pdf.ocr.text_lines import SCALE, count_lines
@@ -21,9 +20,6 @@ _FEW_LETTERS: Final = 200
 _MIN_LINES: Final = 5
 _LETTERS_A_LINE: Final = 10
 _PAPER: Final = 255
-
-Render = Callable[[float], Any]
-"""Gives a page as a grey bitmap of pdfium at a scale, or None."""
 
 
 def find_pictures_with_text(page: PdfPage, render: Render, earlier: set[tuple[int, ...]]) -> None:
