@@ -103,8 +103,10 @@ def test_pages_for_which_no_time_is_left_are_named_and_the_others_kept() -> None
         )
     assert body.markdown == f"{LINE}\n"
     assert body.warnings == (
-        "page 1 has no usable text layer; recognizing the pages before took the time that one file "
-        "may take (setting read_seconds)",
+        (
+            "page 1 has no usable text layer; recognizing the pages before took the time that one "
+            "file may take (setting read_seconds)"
+        ),
     )
 
 

@@ -25,6 +25,7 @@ _SECONDS: Final = 120
 _MAX_SIDE: Final = 1600
 _MIN_CONFIDENCE: Final = 0.5
 _MIN_CELL_CONFIDENCE: Final = 0.3
+_CLEAR: Final = 0.9
 _MARGIN: Final = 4
 _SAMPLES: Final = 6
 _CLEARLY: Final = 1.1
@@ -221,6 +222,14 @@ class RapidOcr:
         return texts
 
     def _cell(self, picture: Grey, cell: Box) -> Iterator[RecognizedText]:
+        texts = list(self._cell_texts(picture, cell))
+        # Beside a text that is clear, one that is not is a stamp or a stroke.
+        clear = any(text.confidence > _CLEAR for text in texts)
+        for text in texts:
+            if text.confidence >= (_MIN_CONFIDENCE if clear else _MIN_CELL_CONFIDENCE):
+                yield text
+
+    def _cell_texts(self, picture: Grey, cell: Box) -> Iterator[RecognizedText]:
         for line in lines_in(picture, cell):
             if line.vertical:
                 yield from self._read_column(picture, line.box)

@@ -14,7 +14,8 @@ from fonds.normalize.pdf.ocr.picture import INK, Box, Grey, cut
 _EDGE: Final = 5
 """Remains of a line around a cell, in pixels at 300 dots an inch."""
 _MIN_SIDE: Final = 7
-_SCRATCH: Final = 3
+_SCRATCH: Final = 6
+_DOTS: Final = 4
 _MIN_INK: Final = 12
 _STROKE_GAP: Final = 16
 _FLAT: Final = 0.6
@@ -54,12 +55,13 @@ def lines_in(picture: Grey, cell: Box) -> list[InkLine]:
 
 
 def without_scratches(picture: Grey, cell: Box) -> None:
-    """Erase from a cell what is thinner than any letter: what is left of dotted lines."""
+    """Erase the remains of dotted lines from a cell: they are as thin as l, but broken."""
     part = cut(picture, _inner(cell))
-    counts = (part < INK).sum(axis=0) if part.size else np.zeros(0, dtype=np.intp)
-    edges = np.flatnonzero(np.diff((counts > 0).astype(np.int8), prepend=0, append=0))
-    for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-        if end - start <= _SCRATCH:
+    if not part.size:
+        return
+    ink = part < INK
+    for start, end in _runs(ink.sum(axis=0) > 0):
+        if end - start <= _SCRATCH and len(_runs(ink[:, start:end].sum(axis=1) > 0)) >= _DOTS:
             part[:, start:end] = 255
 
 
@@ -147,11 +149,15 @@ def _is_column(lines: Sequence[Box]) -> bool:
     return all(below.y0 - above.y1 < width for above, below in pairwise(lines))
 
 
+def _runs(values: NDArray[np.bool_]) -> list[_Span]:
+    edges = np.flatnonzero(np.diff(values.astype(np.int8), prepend=0, append=0))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
 def _spans(counts: NDArray[np.intp]) -> list[_Span]:
     """Runs of rows or columns with ink, across small gaps."""
-    edges = np.flatnonzero(np.diff((counts > 0).astype(np.int8), prepend=0, append=0))
     spans: list[_Span] = []
-    for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+    for start, end in _runs(counts > 0):
         if spans and start - spans[-1][1] <= _PIXEL_GAP:
             spans[-1] = (spans[-1][0], end)
         else:
