@@ -340,6 +340,11 @@ def _print_units(reports: tuple[UnitReport, ...]) -> None:
         ],
     )
     for report in reports:
+        if report.parts:
+            out.print(
+                f"{report.id}: too large for the budget, divided into {len(report.parts)} parts",
+                markup=False,
+            )
         if report.error:
             err.print(f"{report.id}: {report.error}", style="red", markup=False)
         for unit_id, error in report.failures[:_MAX_PRINTED_FAILURES]:

@@ -40,6 +40,7 @@ from fonds.codes.origin import (
     open_location,
 )
 from fonds.codes.plan import NodeBatch, PlanHead, plan_lines, read_batches, read_head, update_unit
+from fonds.codes.tree import list_parts
 from fonds.context import Context
 from fonds.errors import (
     LeaseLostError,
@@ -112,6 +113,8 @@ class UnitReport:
     """Sections that are missing, each with its error."""
     error: str | None = None
     """The error if the unit as a whole failed."""
+    parts: tuple[str, ...] = ()
+    """The parts that were ingested one by one, if it was too large for its budget."""
 
 
 async def find_orders(
@@ -281,13 +284,7 @@ class _CodeRun:
         self, order: UnitOrder, invoke: Invoke, slots: asyncio.Semaphore
     ) -> UnitReport:
         async with slots:
-            try:
-                return await self._execute(order, invoke)
-            except (LeaseLostError, StoreUnavailableError):
-                raise
-            except Exception as error:  # noqa: BLE001 — hostile bytes may break a parser in any way
-                self._fail(order.id, error, "parse")
-                return UnitReport(id=order.id, error=f"{type(error).__name__}: {error}")
+            return await self._run_part(order, invoke)
 
     def finish(self) -> None:
         """Record the end of the run."""
@@ -306,10 +303,15 @@ class _CodeRun:
 
     async def _execute(self, order: UnitOrder, invoke: Invoke) -> UnitReport:
         done: list[InvocationReport] = []
-        async for report in self._invocations(order, invoke):
-            done.append(report)
-            self.active.run.add(Counts(inserted=report.progress.inserted))
-            self.active.context.progress(order.source, self.active.run.counts)
+        try:
+            async for report in self._invocations(order, invoke):
+                done.append(report)
+                self.active.run.add(Counts(inserted=report.progress.inserted))
+                self.active.context.progress(order.source, self.active.run.counts)
+        except UnitTooLargeError as error:
+            if done:
+                raise
+            return await self._divide(order, invoke, error)
         failures = tuple(failure for report in done for failure in report.progress.failures)
         inserted = sum(report.progress.inserted for report in done)
         # Not the sum over invocations: one may find nodes that the one before it has inserted.
@@ -325,6 +327,54 @@ class _CodeRun:
             invocations=tuple(done),
             failures=failures,
         )
+
+    async def _divide(
+        self, order: UnitOrder, invoke: Invoke, error: UnitTooLargeError
+    ) -> UnitReport:
+        """Ingest the parts of a unit that is too large to be walked under its budget."""
+        parts = await self._parts(order)
+        if not parts:
+            raise error
+        self.active.run.log("info", "a unit was divided", unit=order.id, parts=len(parts))
+        reports = [
+            await self._run_part(replace(order, only=(*order.only, part)), invoke) for part in parts
+        ]
+        errors = [report.error for report in reports if report.error]
+        if len(errors) == len(reports):
+            raise error
+        failures = tuple(failure for report in reports for failure in report.failures)
+        if not errors and not failures:
+            self._resolve([order.id], loaded=True)
+        return UnitReport(
+            id=order.id,
+            nodes=sum(report.nodes for report in reports),
+            shards=sum(report.shards for report in reports),
+            inserted=sum(report.inserted for report in reports),
+            skipped=sum(report.skipped for report in reports),
+            invocations=tuple(one for report in reports for one in report.invocations),
+            failures=failures,
+            error=errors[0] if errors else None,
+            parts=tuple(f"{order.unit}/{part}" for part in parts),
+        )
+
+    async def _parts(self, order: UnitOrder) -> list[str]:
+        adapter, context = self.active.source, self.active.context
+        location = open_location(order.location, adapter.info, context)
+        origin = EditionOrigin(location, version=order.version)
+        root_id = ids.tree_root(order.source, order.version)
+        try:
+            return await list_parts(adapter, root_id, order.root, origin, only=order.only)
+        finally:
+            await origin.close()
+
+    async def _run_part(self, order: UnitOrder, invoke: Invoke) -> UnitReport:
+        try:
+            return await self._execute(order, invoke)
+        except (LeaseLostError, StoreUnavailableError):
+            raise
+        except Exception as error:  # noqa: BLE001 — hostile bytes may break a parser in any way
+            self._fail(order.id, error, "parse")
+            return UnitReport(id=order.id, error=f"{type(error).__name__}: {error}")
 
     async def _invocations(
         self, order: UnitOrder, invoke: Invoke

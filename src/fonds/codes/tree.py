@@ -71,7 +71,7 @@ class Tree:
         with_pages: list[tuple[int, TocNode]] = []
         ancestors = [under]
         segment_counts = [self._segments_below(under)]
-        depth = self._depth(under)
+        depth = self.depth(under)
         excluded_depth: int | None = None
         for node in listed:
             if excluded_depth is not None and node.depth > excluded_depth:
@@ -96,7 +96,8 @@ class Tree:
     def _is_selected(self, depth: int, segment: str) -> bool:
         return depth > len(self._only) or self._only[depth - 1] == segment
 
-    def _depth(self, node: int) -> int:
+    def depth(self, node: int) -> int:
+        """The number of nodes above it in the unit."""
         depth = 0
         while (parent := self.parent(node)) is not None:
             node, depth = parent, depth + 1
@@ -277,6 +278,35 @@ async def walk(
     if not any(tree.is_leaf(node) for node in range(len(tree))):
         raise SuspiciousYieldError(f"{tree.id(ROOT)} has no section: the page may be empty")
     return Walked(tree=tree, pages=state.pages, published_at=state.published_at)
+
+
+async def list_parts(
+    adapter: JurisdictionAdapter,
+    parent_id: str,
+    root: TocNode,
+    origin: Origin,
+    *,
+    only: Sequence[str] = (),
+) -> list[str]:
+    """The segments directly below a unit, or below the part of it that `only` names.
+
+    Only the pages on the way there are read, so that a unit too large to be walked can be divided.
+    """
+    state = _Walk(adapter, origin, lambda: None)
+    root = _storable(root)
+    tree = Tree(parent_id, root, only=only)
+    unread = {ROOT: root}
+    node = ROOT
+    for _ in range(len(only) + 1):
+        if container := unread.pop(node, None):
+            pages = await _read(state, container)
+            listed = _listed(state, tree, node, container, pages)
+            unread |= dict(tree.grow(node, listed, container.pages[0]))
+        children = list(tree.children(node))
+        if tree.depth(node) == len(only):
+            return [tree.segment(child) for child in children]
+        node = children[0]
+    return []
 
 
 async def _expand_all(state: _Walk, tree: Tree, root: TocNode) -> None:

@@ -24,6 +24,7 @@ from tests.unit.codes.trees import (
     Shape,
     flat,
     ingest,
+    named,
     pages_of,
     plenty,
     publish,
@@ -331,6 +332,27 @@ def test_unit_that_cannot_be_walked_within_the_budget_fails_with_advice(
     assert unit.error is not None
     assert unit.error.startswith("UnitTooLargeError: ")
     assert "--unit title-1/" in unit.error
+
+
+def test_unit_that_cannot_be_walked_within_the_budget_is_divided(
+    library: Library, tmp_path: Path
+) -> None:
+    parts = tuple(
+        Item(kind="part", number=str(n), label=f"Part {n}", children=nested(2).children)
+        for n in range(6)
+    )
+    unit = Item(kind="title", number="1", label="Title 1", children=parts)
+    folder = publish(tmp_path / "site", pages_of([unit], "page per container"))
+    (divided,) = ingest(library, folder, budget=plenty(50)).units
+    assert divided.error is None
+    assert divided.parts == tuple(f"title-1/part-{n}" for n in range(6))
+    assert all(one.subrequests <= 50 for one in divided.invocations)
+    with library.database.read() as connection:
+        known = set(connection.exec_driver_sql("SELECT id FROM nodes").scalars())
+    root = "fakecode/2024/root"
+    assert known == {root, *(node_id for node_id, _ in named(root, unit))}
+    (again,) = ingest(library, folder, budget=plenty(50)).units
+    assert (again.error, again.inserted) == (None, 0)
 
 
 def test_batch_that_no_invocation_can_finish_fails_with_advice(
