@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, type_coerce
 
 from fonds.context import Context, Progress, ignore_progress
 from fonds.engine.base import Engine
@@ -30,10 +30,11 @@ from fonds.sites.tables import websites
 from fonds.sources.base import Registered
 from fonds.sources.registry import SourceRegistry, builtin_sources, plugin_sources
 from fonds.stores.blobs import open_blobs, read_reference
+from fonds.stores.columns import Json
 from fonds.stores.database import open_database, sqlite_file
 from fonds.stores.documents import visible_to
 from fonds.stores.permissions import make_private_folder
-from fonds.stores.tables import code_units, document_aliases, documents
+from fonds.stores.tables import code_units, document_aliases, documents, upload_jobs
 from fonds.stores.usage_lock import UsageLock
 
 if TYPE_CHECKING:
@@ -426,13 +427,18 @@ class Library:
     def document(
         self, name: str, *, owner: UUID | None = None, with_text: bool = True
     ) -> dict[str, Any]:
-        """A document by its id or an alias."""
-        columns = [
+        """A document by its id or an alias; of an upload, also `file_name` and `reading`."""
+        columns: list[Any] = [
             column for column in documents.c if with_text or column.name not in _LONG_COLUMNS
+        ]
+        columns += [
+            type_coerce(documents.c.body_map["reading"], Json).label("reading"),
+            upload_jobs.c.name.label("file_name"),
         ]
         by_alias = select(document_aliases.c.document_id).where(document_aliases.c.alias == name)
         matches = (documents.c.id == name) | documents.c.id.in_(by_alias)
         query = select(*columns).where(visible_to(owner), matches)
+        query = query.outerjoin(upload_jobs, upload_jobs.c.document_id == documents.c.uid)
         with self.database.read() as connection:
             rows = [row._asdict() for row in connection.execute(query.order_by(documents.c.id))]
             exact = [row for row in rows if row["id"] == name]

@@ -214,6 +214,8 @@ class OcrPage:
 class ReadingReport:
     """How much of a file was read, and how well, for the person who gave it."""
 
+    title: str | None = None
+    """As its metadata has it."""
     pages: int = 0
     tables: int = 0
     fields: int = 0

@@ -74,6 +74,68 @@ class Citation(BaseModel):
         )
 
 
+class OcrPageReading(BaseModel):
+    """A page with text that was recognized in a picture."""
+
+    model_config = ConfigDict(frozen=True)
+
+    page: int
+    """Counted from 1."""
+    confidence: float
+    """From 0 to 1."""
+    letters: int
+
+
+class Reading(BaseModel):
+    """Counts and warnings of reading a file, for the person who gave it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    pages: int = 0
+    tables: int = 0
+    fields: int = 0
+    """Form fields that are filled in."""
+    ocr_pages: list[OcrPageReading] = []
+    mean_confidence: float | None = None
+    """The mean over all letters that were recognized in pictures; None without any."""
+    pictures_not_read: list[int] = []
+    """The page of each picture with text that was not read, counted from 1."""
+    warnings: list[str] = []
+
+    @classmethod
+    def of(cls, body_map: Mapping[str, Any] | None) -> Reading | None:
+        """The reading that was stored with a text."""
+        stored = (body_map or {}).get("reading")
+        return cls.model_validate(stored) if stored else None
+
+    @property
+    def summary(self) -> str:
+        """One line for people: `12 pages, 3 tables, 5 fields filled in`."""
+        counts = [
+            _counted(self.pages, "page"),
+            _counted(self.tables, "table"),
+            _counted(self.fields, "field", " filled in"),
+            _counted(len(self.ocr_pages), "page", self._by_ocr),
+            _counted(len(self.pictures_not_read), "picture", f" not read{self._on_pages}"),
+            _counted(len(self.warnings), "warning"),
+        ]
+        return ", ".join(filter(None, counts))
+
+    @property
+    def _by_ocr(self) -> str:
+        sure = "" if self.mean_confidence is None else f", {self.mean_confidence:.0%} sure"
+        return f" read by OCR{sure}"
+
+    @property
+    def _on_pages(self) -> str:
+        pages = ", ".join(map(str, sorted(set(self.pictures_not_read))))
+        return f" (page {pages})"
+
+
+def _counted(count: int, noun: str, ending: str = "") -> str:
+    return f"{count:,} {noun}{'s' if count > 1 else ''}{ending}" if count else ""
+
+
 class RetrievedPassage(BaseModel):
     """One of several passages of a document that match a query."""
 

@@ -90,7 +90,9 @@ def test_upload_is_announced_sent_completed_worked_on_and_found(api: Api) -> Non
     assert job["progress"]["embeds_done"] == job["progress"]["chunks_total"] > 0
 
     document = api.get(job["links"]["document"], params={"text": "true"}).json()
-    assert document["title"] == "Flood policy.md"
+    assert (document["title"], document["file_name"]) == ("Flood policy", "Flood policy.md")
+    assert document["reading"] is None
+    assert job["reading"] is None
     assert document["is_own"]
     assert "first 500 dollars" in document["text"]
     assert document["provenance"]["raw_sha256"] == hashlib.sha256(DATA).hexdigest()

@@ -24,6 +24,7 @@ from tests.support.libraries.uploads import (
     work,
 )
 from tests.support.polling import wait_until
+from tests.unit.normalize.written_pdf import lines, written
 
 from fonds import ids
 from fonds.embed.generations import ensure_generation, switch
@@ -31,6 +32,7 @@ from fonds.embed.registry import open_embedder
 from fonds.engine.base import ItemResult
 from fonds.errors import ItemTimeoutError, UnknownDocumentError, UploadRefusedError, UsageError
 from fonds.library import Library
+from fonds.results import Reading
 from fonds.seams import Seams
 from fonds.stores.tables import (
     document_chunk_buffer,
@@ -121,7 +123,49 @@ def test_upload_becomes_searchable_through_all_states(library: Library) -> None:
     assert hit.id == ids.upload_id(job.document_id)
     assert hit.citation.locator is not None
     assert hit.citation.locator.heading_path == ["Flood policy", "Cover"]
-    assert hit.citation.citation_string.startswith("policy.md (uploaded Mar. 10, 2026; SHA-256 ")
+    assert hit.citation.citation_string.startswith(
+        "Flood policy, policy.md (uploaded Mar. 10, 2026; SHA-256 "
+    )
+
+
+def test_title_is_that_of_the_text_and_the_file_name_is_beside_it(library: Library) -> None:
+    user = make_user(library)
+    job = send(library, user, TEXT.encode(), name="Terms_of_the_insurer.md")
+    work(library)
+    document = library.document(ids.upload_id(job.document_id), owner=user, with_text=False)
+    assert (document["title"], document["file_name"]) == ("Flood policy", "Terms_of_the_insurer.md")
+    for query in (
+        "title:flood water",
+        'title:"terms of" water',
+        "title:of_the water",
+        "insurer terms",
+    ):
+        assert [hit.citation.title for hit in library.search(query, owner=user)] == ["Flood policy"]
+    assert library.search("title:Terms_on water", owner=user) == []
+
+
+def test_what_was_read_is_on_the_job_and_the_document(library: Library) -> None:
+    user = make_user(library)
+    pdf = written(lines(72, 700, "Flood policy of the river", "The insurer pays for damage."))
+    job = send(library, user, pdf, name="policy.pdf")
+    plain = send(library, user, TEXT.encode())
+    work(library)
+    reading = Reading.of(now_of(library, job).parsed_map)
+    assert reading is not None
+    assert (reading.pages, reading.tables, reading.summary) == (1, 0, "1 page")
+    document = library.document(ids.upload_id(job.document_id), owner=user, with_text=False)
+    assert Reading.model_validate(document["reading"]) == reading
+    other = library.document(ids.upload_id(plain.document_id), owner=user, with_text=False)
+    assert other["reading"] is None
+
+
+def test_damaged_file_is_called_damaged(library: Library) -> None:
+    user = make_user(library)
+    job = send(library, user, b"%PDF-1.7\n1 0 obj << /Type /Catalog", name="cut.pdf")
+    work(library)
+    error = now_of(library, job).last_error
+    assert error is not None
+    assert "damaged" in error["message"]
 
 
 def test_file_and_text_stand_under_the_keys_of_the_specification(library: Library) -> None:

@@ -40,7 +40,7 @@ from fonds.catalog import codes, links, versions
 from fonds.catalog.codes import StoredEdition
 from fonds.citations.export import Style, cited_as
 from fonds.errors import UnknownDocumentError
-from fonds.results import Citation, Resolution
+from fonds.results import Citation, Reading, Resolution
 from fonds.search.filters import UPLOADS, Filters, require_source
 from fonds.search.retrieve import MAX_PER_DOCUMENT, PER_DOCUMENT
 from fonds.search.retrieve import MAX_RESULTS as MAX_RANKED
@@ -239,18 +239,25 @@ def get_document(
 def _raw(row: Mapping[str, Any]) -> tuple[str, str | None]:
     """The blob key of the original file, and its file name."""
     if row["source"] == UPLOADS:
-        return row["raw_path"], row["title"]  # its body may be the output of a parser
+        return row["raw_path"], row["file_name"]  # its body may be the output of a parser
     return row["body_raw_path"] or row["raw_path"], None
+
+
+def _reading(row: Mapping[str, Any]) -> dict[str, Any] | None:
+    return (
+        Reading.model_validate(row["reading"]).model_dump(mode="json") if row["reading"] else None
+    )
 
 
 def _document(row: Mapping[str, Any]) -> dict[str, Any]:
     at = f"/api/documents/{row['id']}"
     return {
-        **{name: row[name] for name in ("id", "source", "kind", "title", "summary")},
+        **{name: row[name] for name in ("id", "source", "kind", "title", "file_name", "summary")},
         "is_own": row["owner"] is not None,
         "gone_at": row["gone_at"] and format_timestamp(row["gone_at"]),
         "updated_at": format_timestamp(row["updated_at"]),
         "citation": Citation.of(row).model_dump(mode="json"),
+        "reading": _reading(row),
         "provenance": {
             "source_url": row["source_url"],
             "source_org": row["source_org"],

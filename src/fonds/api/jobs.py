@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 from uuid import UUID
 
 from fastapi import APIRouter, Query, Request
-from sqlalchemy import Connection, Row, Select, bindparam, select
+from sqlalchemy import Connection, Row, Select, bindparam, select, type_coerce
 from starlette.responses import JSONResponse
 
 from fonds import ids
@@ -34,8 +34,9 @@ from fonds.api.schemas import (
 from fonds.context import Context
 from fonds.errors import BlobMissingError, GateError, LeaseLostError
 from fonds.model import NormalizedBody
+from fonds.results import Reading
 from fonds.runs.normalization import chunker_label, passages_of_text
-from fonds.stores.columns import format_timestamp
+from fonds.stores.columns import Json, format_timestamp
 from fonds.stores.passages import staged, staged_hashes
 from fonds.stores.tables import upload_jobs
 from fonds.stores.vectors import current_generation
@@ -44,6 +45,7 @@ from fonds.uploads.jobs import Job, job_of, move, page_of_jobs
 from fonds.uploads.live_workers import NO_WORKER, is_stuck
 from fonds.uploads.parsing import read_parsed
 from fonds.uploads.states import ENDED, FAILURES, MOVES, JobStatus, check_embedded
+from fonds.uploads.titles import title_of
 from fonds.uploads.users import Caller
 
 _Check = Callable[[Connection, Job, "_PreparedText"], dict[str, Any]]
@@ -94,7 +96,7 @@ def _prepare(context: Context, job: Job, to: JobStatus) -> _PreparedText:
         text = _text(context, job)
         if to is JobStatus.CHUNKS_STORED:
             name = ids.upload_id(job.document_id)
-            chunking = passages_of_text(name, job.name, None, text, context.chunker)
+            chunking = passages_of_text(name, title_of(text, job.name), None, text, context.chunker)
             passages = {chunk.ordinal: ids.chunk_sha(chunk.text) for chunk in chunking.chunks}
     return _PreparedText(now=context.seams.clock.now(), chunker=label, passages=passages)
 
@@ -213,6 +215,7 @@ _STATUS_QUERY: Final[Select[Any]] = select(
     _job.raw_sha256,
     _job.parser,
     _job.progress,
+    type_coerce(_job.parsed_map["reading"], Json).label("reading"),
     _job.retry_count,
     _job.next_attempt_at,
     _job.last_error,
@@ -344,6 +347,8 @@ def job_notice(connection: Connection, job: Job | Row[Any], now: datetime) -> st
 
 def job_json(job: Job | Row[Any], *, notice: str | None = None) -> dict[str, Any]:
     """The JSON of a job."""
+    stored = (job.parsed_map or {}).get("reading") if isinstance(job, Job) else job.reading
+    reading = Reading.model_validate(stored) if stored else None
     return {
         "job_id": str(job.job_id),
         "document_id": str(job.document_id),
@@ -355,6 +360,7 @@ def job_json(job: Job | Row[Any], *, notice: str | None = None) -> dict[str, Any
         "sha256": job.raw_sha256,
         "parser": job.parser,
         "progress": job.progress,
+        "reading": reading and reading.model_dump(mode="json"),
         "retry_count": job.retry_count,
         "next_attempt_at": _timestamp(job.next_attempt_at),
         "last_error": job.last_error,

@@ -13,7 +13,14 @@ from fastapi import Header, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from fonds.api.problems import MEDIA_TYPE
-from fonds.results import ChunkLocator, Citation, DocumentSummary, Facets, RetrievalResult
+from fonds.results import (
+    ChunkLocator,
+    Citation,
+    DocumentSummary,
+    Facets,
+    Reading,
+    RetrievalResult,
+)
 from fonds.uploads.states import JobStatus
 
 UUID_PATTERN: Final = r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
@@ -135,6 +142,7 @@ class JobResponse(BaseModel):
     sha256: Annotated[str, Field(pattern=_SHA256)]
     parser: str
     progress: dict[str, int] | None
+    reading: Reading | None = Field(description="What was read of the file, and how well.")
     retry_count: int
     next_attempt_at: datetime | None
     last_error: JobError | None
@@ -187,11 +195,13 @@ class DocumentResponse(BaseModel):
     source: str
     kind: str
     title: str
+    file_name: str | None = Field(description="Of an upload.")
     summary: str | None
     is_own: bool
     gone_at: datetime | None
     updated_at: datetime
     citation: Citation
+    reading: Reading | None = Field(description="What was read of the file, and how well.")
     provenance: ProvenanceResponse
     links: dict[str, str]
     text: str | None = None

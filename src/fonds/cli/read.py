@@ -46,14 +46,14 @@ from fonds.normalize.registry import (
     sniff,
     text_of_json,
 )
-from fonds.results import Citation, RetrievedPassage
+from fonds.results import Citation, Reading, RetrievedPassage
 from fonds.search.filters import require_source
 from fonds.search.query import read_query
 from fonds.search.snippet import highlights
 from fonds.settings import Settings
 from fonds.sources.base import Source
 from fonds.sources.registry import SourceRegistry
-from fonds.stores.documents import visible_to
+from fonds.stores.documents import body_map, visible_to
 from fonds.stores.passages import chunk_meta
 from fonds.stores.tables import documents
 
@@ -241,11 +241,15 @@ def _highlight(snippet: str, terms: Sequence[str]) -> Text:
 
 
 def _hint_if_empty(library: Library, owner: UUID | None) -> str:
+    visible = select(documents.c.id).where(visible_to(owner)).limit(1)
     with library.database.read() as connection:
-        visible = select(documents.c.id).where(visible_to(owner))
-        is_filled = connection.scalar(visible.limit(1)) is not None
+        if connection.scalar(visible) is not None:
+            return ""
+        has_uploads = connection.scalar(select(documents.c.id).limit(1)) is not None
+    if has_uploads:
+        return ": the library has only uploads, which their users search with `--as USER`"
     home = library.settings.home
-    return "" if is_filled else f": the library in {home} is empty; fill it with `fonds bootstrap`"
+    return f": the library in {home} is empty; fill it with `fonds bootstrap`"
 
 
 def _records(source: Source, paths: list[Path]) -> Iterator[ParsedRecord]:
@@ -395,10 +399,14 @@ def _normalize_file(file: Path, format_: str, settings: Settings, *, as_json: bo
     ) as readers:
         result = text_of_json(readers.read_now(read_text, work))
     if as_json:
-        print_json({"normalizer": normalizer.label, "body": result})
+        reading = Reading.of(body_map(result))
+        print_json({"normalizer": normalizer.label, "reading": reading, "body": result})
         return
     sys.stdout.write(result.markdown + "\n")
-    for warning in result.warnings:
+    reading = Reading.of(body_map(result)) or Reading()
+    if reading.summary:
+        err.print(reading.summary, markup=False)
+    for warning in reading.warnings:
         err.print(f"warning: {warning}", markup=False)
 
 

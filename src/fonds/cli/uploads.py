@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from fonds.cli.api_client import ApiClient
 from fonds.cli.output import EXIT_FAILED, AsJson, err, harmless, out, print_json, print_table, safe
 from fonds.errors import ServerError
+from fonds.results import Reading
 from fonds.uploads.states import FAILURES, JobStatus
 
 SERVER = "http://127.0.0.1:8000"
@@ -218,10 +219,22 @@ def send_all(
         state = outcome.job["status"] if outcome.job else "not sent"
         if not quiet and not err.is_terminal:
             err.print(f"{harmless(file.name)}: {state}", markup=False)
+        if not quiet and outcome.job:
+            print_reading(outcome.job.get("reading"), file.name)
         return outcome
 
     with bar, ThreadPoolExecutor(CONCURRENCY, "fonds-upload") as pool:
         return list(pool.map(send, files))
+
+
+def print_reading(reading: dict[str, Any] | None, name: str) -> None:
+    """Print what was read of a file, and each warning, to stderr."""
+    if reading is None:
+        return
+    read = Reading.model_validate(reading)
+    for line in (read.summary, *(f"warning: {warning}" for warning in read.warnings)):
+        if line:
+            err.print(f"{harmless(name)}: {harmless(line)}", markup=False)
 
 
 def _upload(client: ApiClient, file: Path, show: ShowProgress, *, wait: bool) -> UploadOutcome:

@@ -303,8 +303,19 @@ class _Worker:
             return ItemMemoryError(f"this item needed more than {self._memory_mib} MiB of memory")
         if code == -signal.SIGXCPU:
             return ItemTimeoutError(f"this item took longer than {self._seconds:g} s")
-        reason = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-        return WorkerDiedError(f"the worker ended while it had this item ({reason})")
+        return WorkerDiedError(_end(code))
+
+
+_CRASHES: Final = frozenset(
+    {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE}
+)
+
+
+def _end(code: int) -> str:
+    if -code in _CRASHES:
+        return "this item seems to be damaged: the process that read it crashed"
+    reason = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    return f"the worker ended while it had this item ({reason})"
 
 
 def _start(channel: Channel, lifeline: Channel, engine: LocalEngine) -> subprocess.Popen[bytes]:

@@ -15,7 +15,12 @@ from fonds.search.query import Query
 from fonds.sources.registry import SourceRegistry
 from fonds.stores.database import by_bytes
 from fonds.stores.documents import visible_to
-from fonds.stores.tables import code_units, document_chunk_buffer, documents
+from fonds.stores.tables import (
+    code_units,
+    document_chunk_buffer,
+    documents,
+    upload_jobs,
+)
 
 UPLOADS: Final = "uploads"
 """The source of uploads, which has no publisher."""
@@ -89,7 +94,7 @@ def _conditions(connection: Connection, filters: Filters, registry: SourceRegist
         conditions.append(
             or_(*(_contains(table.source_org, name) for name in filters.organizations))
         )
-    conditions += [_contains(table.title, words) for words in filters.titles]
+    conditions += [_titled(words) for words in filters.titles]
     if filters.since:
         conditions.append(table.published_at >= filters.since.isoformat())
     if filters.until and filters.until < date.max:
@@ -132,6 +137,15 @@ def _editions(filters: Filters) -> list[Any]:
     if filters.document or (filters.under and "/" in filters.under.rstrip("/")):
         return []  # both name the edition, as a path below a code's name contains it
     return [unit.is_(None) | unit.in_(units.where(code_units.c.is_newest))]
+
+
+def _titled(words: str) -> Any:
+    """True for a title with these words, or the name of a file, in which underscores are blanks."""
+    job, words = upload_jobs.c, words.replace("_", " ")
+    uploads = select(job.document_id).where(_contains(func.replace(job.name, "_", " "), words))
+    title = func.replace(documents.c.title, "_", " ")
+    is_file = (documents.c.source == UPLOADS) & documents.c.uid.in_(uploads)
+    return _contains(title, words) | is_file
 
 
 def _contains(column: Any, words: str) -> Any:

@@ -39,7 +39,7 @@ from fonds.sources.registry import SourceRegistry
 from fonds.stores.database import Database
 from fonds.stores.fulltext import headings_of
 from fonds.stores.sqlite import select_in
-from fonds.stores.tables import document_chunk_buffer, documents
+from fonds.stores.tables import document_chunk_buffer, documents, upload_jobs
 from fonds.stores.vectors import Generation, current_generation
 
 if TYPE_CHECKING:
@@ -174,13 +174,16 @@ def passage_rows(connection: Connection, rows: Sequence[int]) -> dict[int, Row[A
         document.source_url,
         document.published_at,
         document.citation_string,
+        upload_jobs.c.name.label("file_name"),
     ).join(documents, document.uid == chunk.document_id)
+    query = query.outerjoin(upload_jobs, upload_jobs.c.document_id == document.uid)
     return {row.id: row for row in select_in(connection, query, chunk.id, rows)}
 
 
 def _candidate(row: Row[Any], cosine: float | None) -> Candidate:
     headings = headings_of(row.title, row.meta["locator"])
-    return Candidate(row=row.id, title=row.title, headings=headings, text=row.text, cosine=cosine)
+    title = f"{row.title}\n{row.file_name}" if row.file_name else row.title
+    return Candidate(row=row.id, title=title, headings=headings, text=row.text, cosine=cosine)
 
 
 MAX_CITATION_LENGTH: Final = 120

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -14,7 +14,15 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, Row, Table, bindparam, delete, select, update
 
 from fonds import ids
-from fonds.model import Document, Heading, NormalizedBody, PageMark, UncertainText
+from fonds.model import (
+    Document,
+    Heading,
+    NormalizedBody,
+    OcrPage,
+    PageMark,
+    ReadingReport,
+    UncertainText,
+)
 from fonds.stores.database import insert_ignoring, insert_many, upsert
 from fonds.stores.fulltext import FullText
 from fonds.stores.passages import Passages, add_passages, replace_passages
@@ -159,8 +167,21 @@ def _with_stored_text(write: DocumentWrite, row: Row[Any] | None) -> DocumentWri
     )
 
 
+_REPORT_FIELDS: Final = tuple(field.name for field in fields(ReadingReport))
+
+
+def _report(reading: Mapping[str, Any]) -> ReadingReport | None:
+    columns = {name: reading[name] for name in _REPORT_FIELDS if name in reading}
+    if not columns:
+        return None
+    ocr_pages = tuple(OcrPage(**page) for page in columns.pop("ocr_pages"))
+    pictures = tuple(columns.pop("pictures_not_read"))
+    return ReadingReport(**columns, ocr_pages=ocr_pages, pictures_not_read=pictures)
+
+
 def stored_text(markdown: str, body_map: Mapping[str, Any]) -> NormalizedBody:
-    """A stored text, with the labels and pages that its passages need."""
+    """A stored text, with the labels and pages that its passages need, and how it was read."""
+    reading = body_map.get("reading", {})
     return NormalizedBody(
         markdown=markdown,
         above=tuple(body_map.get("above", ())),
@@ -173,7 +194,22 @@ def stored_text(markdown: str, body_map: Mapping[str, Any]) -> NormalizedBody:
             UncertainText(start=start, end=end, confidence=confidence)
             for start, end, confidence in body_map.get("uncertain", ())
         ),
+        warnings=tuple(reading.get("warnings", ())),
+        report=_report(reading),
     )
+
+
+def _reading(text: NormalizedBody) -> dict[str, Any]:
+    """The counts and warnings of a text, as `results.Reading` has them."""
+    report = text.report
+    if report is None:
+        return {"warnings": list(text.warnings)}
+    sure = report.mean_confidence
+    return {
+        **asdict(report),
+        "mean_confidence": None if sure is None else round(sure, 3),
+        "warnings": list(text.warnings),
+    }
 
 
 def _page_mark(offset: int, page: str | None, pdf_page: int | None = None) -> PageMark:
@@ -263,6 +299,7 @@ def body_map(text: NormalizedBody) -> dict[str, Any]:
             if text.uncertain
             else {}
         ),
+        **({"reading": _reading(text)} if text.report or text.warnings else {}),
     }
 
 

@@ -38,11 +38,16 @@ from fonds.uploads.jobs import Job, JobTransition
 from fonds.uploads.parsing import MARKDOWN, parse_externally, parse_locally, text_of
 from fonds.uploads.resources import ClaimedJob
 from fonds.uploads.states import JobStatus, check_chunks, check_embedded
+from fonds.uploads.titles import title_of
 
 
-def cite_upload(*, name: str, sha256: str, uploaded: date) -> str:
-    """`policy.pdf (uploaded Nov. 16, 2026; SHA-256 3fa9c1d2e4b5).`, which no other file has."""
-    return f"{name} (uploaded {bluebook_date(uploaded)}; SHA-256 {sha256[:12]})."
+def cite_upload(*, title: str, name: str, sha256: str, uploaded: date) -> str:
+    """Title and file name, the day, and the beginning of a hash that no other file has.
+
+    `Flood policy, policy.pdf (uploaded Nov. 16, 2026; SHA-256 3fa9c1d2e4b5).`
+    """
+    both = name if title == name else f"{title}, {name}"
+    return f"{both} (uploaded {bluebook_date(uploaded)}; SHA-256 {sha256[:12]})."
 
 
 SOURCE: Final = "uploads"
@@ -118,7 +123,7 @@ def chunk(claimed: ClaimedJob) -> None:
     job, text = claimed.job, text_of(claimed)
     chunker, database = claimed.context.chunker, claimed.context.database
     document_id = ids.upload_id(job.document_id)
-    passages = passages_of_text(document_id, job.name, None, text, chunker)
+    passages = passages_of_text(document_id, title_of(text, job.name), None, text, chunker)
     check_chunks(text.markdown, passages.chunks, chunker)
     count = len(passages.chunks)
     with claimed.transition() as transition:
@@ -156,7 +161,9 @@ def publish(claimed: ClaimedJob) -> None:
         write = _document_write(claimed, text)
         publish_document(connection, write, now)
         vectors = searched(connection)
-        publish_passages(connection, database, vectors.generations, job.document_id, job.name)
+        # The name of the file is searched as the title is.
+        titles = "\n".join(dict.fromkeys([write.document.title, job.name]))
+        publish_passages(connection, database, vectors.generations, job.document_id, titles)
         made_by = (job.embed_model, job.embed_version)
         if vectors.current and (vectors.current.name, vectors.current.version) != made_by:
             queue_vectors(connection, write, now)  # another model was chosen meanwhile
@@ -179,16 +186,16 @@ def _document_write(claimed: ClaimedJob, text: NormalizedBody) -> DocumentWrite:
         size=job.bytes,
         retrieved_at=job.created_at,
     )
-    content = _content(job, raw, text)
+    content, title = _content(job, raw, text), title_of(text, job.name)
     document = Document(
         id=document_id,
         source=SOURCE,
         kind="upload",
-        title=job.name,
+        title=title,
         source_url=raw.url,
         source_org="Upload",
         citation_string=cite_upload(
-            name=job.name, sha256=job.raw_sha256, uploaded=job.created_at.date()
+            title=title, name=job.name, sha256=job.raw_sha256, uploaded=job.created_at.date()
         ),
         raw=raw,
         body=content,

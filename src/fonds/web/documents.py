@@ -23,6 +23,7 @@ from fonds.catalog.versions import VersionName, compare, shapes
 from fonds.citations.export import cited_as
 from fonds.codes.diff.redline import ChangedPassage, Op
 from fonds.library import Library
+from fonds.results import Reading
 from fonds.stores.database import Database
 from fonds.web.document_html import RenderedSection, UnrenderedError
 from fonds.web.rendering import PageCache, Viewer, at, page, texts_of, viewer_of
@@ -182,6 +183,7 @@ def _common(library: Library, document: Mapping[str, Any], viewer: Viewer) -> di
         "cites": cites(database, name, **options),
         "cited_by": cited_by(database, name, **options),
         "shapes": shapes(database, name, owner=viewer.user_id),
+        "reading": Reading.model_validate(document["reading"]) if document["reading"] else None,
         "code_place": code_position(database, name, limit=1) if document["unit"] else None,
     }
 

@@ -22,6 +22,7 @@ from fonds.api.events import NewEvents, event, streamed
 from fonds.api.problems import ProblemError, error_text
 from fonds.api.schemas import UUID_PATTERN, UploadId
 from fonds.errors import FondsError
+from fonds.results import Reading
 from fonds.uploads.deletion import delete_upload
 from fonds.uploads.files import FORMATS
 from fonds.uploads.intake import retry_upload
@@ -88,6 +89,11 @@ class Card:
     def can_be_retried(self) -> bool:
         """Whether a retry is possible; a file that never arrived must be sent again."""
         return self.job.status in FAILURES and self.job.arrived_at is not None
+
+    @property
+    def reading(self) -> Reading | None:
+        """The counts and warnings of reading the file; None in a list."""
+        return Reading.of(self.job.parsed_map)
 
     @property
     def document_id(self) -> str | None:

@@ -60,7 +60,7 @@ def test_search_as_json_is_a_list_of_retrieval_results(fonds: Fonds) -> None:
     results = fonds("search", "lead service line", "--json", "--limit", "3").json
     assert len(results) == 3
     for result in results:
-        assert set(result) == {"id", "snippet", "citation"}
+        assert set(result) - {"passages", "more_passages"} == {"id", "snippet", "citation"}
         assert set(result["citation"]) == {
             "title",
             "organization",
@@ -85,6 +85,21 @@ def test_search_that_finds_nothing_says_so_and_is_no_failure(fonds: Fonds) -> No
     outcome = fonds("search", "zzyzx")
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "nothing found\n")
     assert fonds("search", "zzyzx", "--json").json == []
+
+
+def test_search_inside_a_document_prints_its_passages_only(fonds: Fonds) -> None:
+    (best, *_) = fonds("search", "lead service line", "--json").json
+    inside = fonds("search", "lead service line", "--in", best["id"], "--json").json
+    assert {result["id"] for result in inside} == {best["id"]}
+    assert all("passages" not in result for result in inside)
+    missing = fonds("search", "lead", "--in", "fr:1900-1")
+    assert missing.code != 0
+    assert "fr:1900-1" in missing.err
+
+
+def test_one_passage_of_each_document_is_printed_where_that_is_asked_for(fonds: Fonds) -> None:
+    results = fonds("search", "lead service line", "--json", "--per-document", "1").json
+    assert all("passages" not in result for result in results)
 
 
 def test_search_in_an_empty_library_says_that_it_is_empty(fonds: Fonds, empty: Path) -> None:

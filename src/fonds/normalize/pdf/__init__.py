@@ -63,6 +63,7 @@ class PdfNormalizer(BaseNormalizer):
 
 def _report(pages: Sequence[PdfPage], blocks: Sequence[PdfBlock]) -> ReadingReport:
     return ReadingReport(
+        title=pages[0].title,
         pages=len(pages),
         fields=sum(page.filled for page in pages),
         tables=sum(block.lines[0][1].table is not None for block in blocks),
@@ -94,6 +95,7 @@ def _read(data: bytes, recognizer: Recognizer | None) -> tuple[list[PdfPage], tu
         for page in pages:
             insert_values(page)
         pages[-1].unplaced = pdf.unplaced_values()
+        pages[0].title = pdf.title
     finally:
         pdf.close()
     if removed := sum(page.removed for page in pages):

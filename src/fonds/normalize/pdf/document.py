@@ -367,6 +367,14 @@ class Pdf:
         length = (guarded(read) or 0) if self._pdfium is not None else 0
         return bytes(buffer)[: max(length - 2, 0)].decode("utf-16-le", "replace") or None
 
+    @property
+    def title(self) -> str | None:
+        """The title in the file's metadata."""
+        if self._pdfium is None:
+            return None
+        title = guarded(lambda: self._pdfium.get_metadata_value("Title")) or ""
+        return cleaned(title)[0] or None
+
     def remarks(self) -> list[str]:
         """Warnings of contents that are not pages and are not read."""
         remarks = []

@@ -152,6 +152,8 @@ class PdfPage:
     hidden_values: list[str] = field(default_factory=list)
     """Values of fields that no viewer shows."""
     comments: list[PdfComment] = field(default_factory=list)
+    title: str | None = None
+    """On the first page: the title in the metadata of the file."""
     unplaced: list[tuple[str, str]] = field(default_factory=list)
     """On the last page: captions and values of a form that no page draws."""
     removed: int = 0
