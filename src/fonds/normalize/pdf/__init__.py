@@ -18,10 +18,11 @@ from fonds.normalize.pdf.forms import VALUE, insert_values
 from fonds.normalize.pdf.layout import lines_of
 from fonds.normalize.pdf.marks import without_marks
 from fonds.normalize.pdf.ocr.engines import Recognizer, installed_recognizer
-from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, Grid, PdfBlock, PdfPage
+from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, PdfBlock, PdfPage
+from fonds.normalize.pdf.page_tables import with_tables
 from fonds.normalize.pdf.running_heads import Stripped, page_labels, without_running_heads
 from fonds.normalize.pdf.scans import OCR_ADVICE, read_scans
-from fonds.normalize.pdf.table import with_tables
+from fonds.normalize.pdf.table_model import PdfTable
 from fonds.normalize.pdf.watermarks import remove_watermarks
 
 _NOTE: Final = re.compile(f"{NOTE_OPEN}(.+?){NOTE_CLOSE}")
@@ -45,10 +46,12 @@ class PdfNormalizer(BaseNormalizer):
         with _ONE_AT_A_TIME:
             pages, warnings = _read(data, self.recognizer)
         remove_watermarks(pages)
-        stripped = without_running_heads(
-            [lines_of(page) for page in pages], [page.height for page in pages]
-        )
-        lines = [with_tables(page.lines) for page in stripped]
+        read = [lines_of(page) for page in pages]
+        stripped = without_running_heads(read, [page.height for page in pages])
+        lines = [
+            with_tables(page, before, after.lines)
+            for page, before, after in zip(pages, read, stripped, strict=True)
+        ]
         labels = page_labels([page.number for page in stripped], [page.label for page in pages])
         blocks = blocks_of(lines)
         margin_texts = _margin_texts(pages, stripped)
@@ -247,10 +250,10 @@ class _PdfWriter:
             if text := self._margin_texts[self._page]:
                 self._writer.markup(html_comment(text))
 
-    def _table(self, table: Grid) -> None:
+    def _table(self, table: PdfTable) -> None:
         self._writer.begin()
         self._writer.in_table = True
-        for at, row in enumerate(table):
+        for at, row in enumerate(table.repeated()):
             if at:
                 self._writer.line()
             self._row(row)

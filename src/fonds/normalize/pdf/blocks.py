@@ -12,7 +12,8 @@ from itertools import groupby, pairwise
 from typing import Final
 
 from fonds.normalize.pdf.forms import FILLED
-from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, Grid, PdfBlock, PdfLine
+from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, PdfBlock, PdfLine
+from fonds.normalize.pdf.table_model import PdfTable
 
 SECTION: Final = re.compile(
     r"(§§?\s*\d[\w.\-–]*"
@@ -53,7 +54,7 @@ def prevailing_size(pages: Iterable[Sequence[PdfLine]]) -> float:
     sizes: Counter[float] = Counter()
     for lines in pages:
         for line in lines:
-            sizes[round(line.size * 2) / 2] += len(line.text) + _letters_of(line.table or ())
+            sizes[round(line.size * 2) / 2] += len(line.text) + _letters_of(line.table)
     return max(sizes, key=lambda size: (sizes[size], size), default=0.0)
 
 
@@ -108,14 +109,14 @@ def _size(block: PdfBlock) -> float:
 def _mostly_bold(blocks: Iterable[PdfBlock]) -> bool:
     bold = everything = 0
     for block in blocks:
-        letters = len(block.text) + _letters_of(block.last.table or ())
+        letters = len(block.text) + _letters_of(block.last.table)
         everything += letters
         bold += letters if block.last.bold else 0
     return 2 * bold > everything
 
 
-def _letters_of(table: Grid) -> int:
-    return sum(len(text) for row in table for cell in row for text in cell)
+def _letters_of(table: PdfTable | None) -> int:
+    return table.letters if table else 0
 
 
 def _capitals(block: PdfBlock) -> bool:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import ctypes
 import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, Final, NamedTuple
 
 import pdf_oxide
@@ -18,6 +20,7 @@ from pypdfium2 import raw
 
 from fonds.errors import EncryptedError, MalformedError, ParseError, WrongContentError
 from fonds.normalize.pdf.forms import FormReader, breaks_line, insert_values, is_blank
+from fonds.normalize.pdf.grid import RuledGrid
 from fonds.normalize.pdf.images import pictures_of
 from fonds.normalize.pdf.page import (
     WORDS,
@@ -29,6 +32,7 @@ from fonds.normalize.pdf.page import (
     unmapped,
     unreadable,
 )
+from fonds.normalize.pdf.paths import Drawing, drawing_of
 
 # Where a line ends in a hyphen, pdfium writes a non-character and goes on.
 _LINE: Final = re.compile("[^\r\n\ufffe\x02]+[\ufffe\x02]?")
@@ -45,7 +49,22 @@ _NAME_LENGTH: Final = 256
 _TURNED: Final = 0.1
 _CLOSE: Final = 0.5
 _UPRIGHT: Final = 1.7
+_AT_WALL: Final = 1.5
+_TOUCHING: Final = 0.3
+_WORDS: Final = re.compile(r"\S+")
+_LOOSE: Final = 0.66
+"""Width of a letter, to the height of its line, above which words may be far apart."""
+_GAP: Final = 1.15
+_GAPS: Final = 1.7
+_NUMBERS: Final = re.compile(r"[-–(+$€£¥]*\d[\d.,]*[)%*]*")
+_NUMBER_GAP: Final = 0.75
+"""The narrowest gap between two numbers, which follow each other in no sentence."""
+_TIMES: Final = 2.0
 _BASIC_PLANE: Final = 0xFFFF
+
+
+_Wall = tuple[float, float, float]
+"""The side of a cell: its distance from the left, its bottom and its top."""
 
 
 class _Style(NamedTuple):
@@ -80,6 +99,8 @@ class NativeText:
         self._bold: dict[int, bool] = {}
         self._breaks: set[int] = set()
         """The starts of words before which a run ends, for a field begins there."""
+        self.walls: list[_Wall] = []
+        """The upright sides of cells, from the left: no run goes through one."""
         self.fonts: dict[int, list[str]] = {}
         """The text in each font."""
 
@@ -105,6 +126,9 @@ class NativeText:
             groups = self._groups(start, end)
         if len(boxes) != len(groups):
             boxes = [self._box(first, last) for first, last, _ in groups]
+        groups, boxes = self._at_gaps(groups, boxes)
+        if self.walls:
+            groups, boxes = self._between_walls(groups, boxes)
         row = self._runs(groups, boxes)
         if row and line[0].endswith(_HYPHEN_ENDS):
             row[-1] = replace(row[-1], text=row[-1].text + "-")
@@ -143,13 +167,114 @@ class NativeText:
         for (start, end, drawn), box in zip(groups, boxes, strict=True):
             first, _, last, before = merged[-1] if merged else (0, 0, None, box)
             style = self._style(self._index(start), drawn, box[1], last)
-            is_close = 0 <= box[0] - before[2] < _CLOSE * style.size
-            if style is last and is_close and start not in self._breaks:
+            is_close = style is last and 0 <= box[0] - before[2] < _CLOSE * style.size
+            is_divided = start in self._breaks or self._wall_in(
+                ((before[0] + before[2]) / 2, *box[1:])
+            )
+            if is_close and not is_divided:
                 merged[-1] = (first, end, style, (before[0], before[1], box[2], before[3]))
             else:
                 merged.append((start, end, style, box))
         runs = [self._run(*one) for one in merged]
         return [run for run in runs if run.text]
+
+    def _at_gaps(
+        self, groups: list[tuple[int, int, Any]], boxes: list[Box]
+    ) -> tuple[list[tuple[int, int, Any]], list[Box]]:
+        """Groups of words, divided at gaps: a file may draw a row of a table at once."""
+        divided: list[tuple[int, int, Any]] = []
+        divided_boxes: list[Box] = []
+        for (start, end, drawn), box in zip(groups, boxes, strict=True):
+            height = box[3] - box[1]
+            cuts: list[int] = []
+            if box[2] - box[0] > _LOOSE * height * (end - start):
+                cuts = self._cuts(start, end, height)
+            if not cuts:
+                divided.append((start, end, drawn))
+                divided_boxes.append(box)
+                continue
+            for first, after in pairwise([start, *cuts, end]):
+                last = first + len(self.text[first:after].rstrip(_BLANKS))
+                divided.append((first, last, drawn))
+                divided_boxes.append(self._box(first, last))
+        return divided, divided_boxes
+
+    def _cuts(self, start: int, end: int, height: float) -> list[int]:
+        """The starts of words that are far from the one before."""
+        words = [match.span() for match in _WORDS.finditer(self.text, start, end)]
+        gaps = [
+            self._letter(after)[0] - self._letter(last - 1)[2]
+            for (_, last), (after, _) in pairwise(words)
+        ]
+        if not gaps:
+            return []
+        # Where all words are far apart, each is a cell; where letters are, none is.
+        usual = min(gaps)
+        widest = _GAP * height if usual > _GAPS * height else max(_GAP * height, _TIMES * usual)
+        numbers = [bool(_NUMBERS.fullmatch(self.text, *word)) for word in words]
+        return [
+            words[at][0]
+            for at, gap in enumerate(gaps, 1)
+            if gap > (_NUMBER_GAP * height if numbers[at - 1] and numbers[at] else widest)
+        ]
+
+    def _letter(self, at: int) -> Box:
+        """The extent of one letter."""
+        x0, x1, y0, y1 = self._numbers
+        left, right, bottom, top = self._references
+        raw.FPDFText_GetCharBox(self._raw, self._index(at), left, right, bottom, top)
+        return self.box_on_page(x0.value, y0.value, x1.value, y1.value)
+
+    def _wall_in(self, box: Box) -> bool:
+        """The side of a cell is within this box."""
+        x0, y0, x1, y1 = box
+        middle = (y0 + y1) / 2
+        first = bisect_left(self.walls, (x0 + _AT_WALL,))
+        last = bisect_left(self.walls, (x1 - _AT_WALL,))
+        return any(bottom < middle < top for _, bottom, top in self.walls[first:last])
+
+    def _between_walls(
+        self, groups: list[tuple[int, int, Any]], boxes: list[Box]
+    ) -> tuple[list[tuple[int, int, Any]], list[Box]]:
+        """Groups of words, divided where the side of a cell goes through."""
+        divided: list[tuple[tuple[int, int, Any], Box]] = []
+        for group, box in zip(groups, boxes, strict=True):
+            if not self._wall_in(box):
+                divided.append((group, box))
+                continue
+            for start, end, word_box in self._words_or_letters(*group[:2]):
+                last = divided[-1] if divided else None
+                if (
+                    last
+                    and last[0][1] > group[0]
+                    and not self._wall_in((last[1][2] - _AT_WALL, *word_box[1:]))
+                ):
+                    divided[-1] = ((last[0][0], end, group[2]), _around(last[1], word_box))
+                else:
+                    divided.append(((start, end, group[2]), word_box))
+        return [group for group, _ in divided], [box for _, box in divided]
+
+    def _words_or_letters(self, start: int, end: int) -> Iterator[tuple[int, int, Box]]:
+        """The words of a group, and the letters of those that fill several cells."""
+        for word in re.finditer(r"\S+", self.text[start:end]):
+            first, last = start + word.start(), start + word.end()
+            box = self._box(first, last)
+            letters = []
+            if self._wall_in(box):
+                letters = [(at, at + 1, self._letter(at)) for at in range(first, last)]
+            if letters and self._are_separate(word[0], [letter for _, _, letter in letters]):
+                yield from letters
+            else:
+                yield first, last, box
+
+    def _are_separate(self, word: str, letters: Sequence[Box]) -> bool:
+        """Letters are in boxes of their own; a digit may touch the side of its box."""
+        if word.isdecimal():
+            letters = [
+                (x0 + _TOUCHING * (x1 - x0), y0, x1 - _TOUCHING * (x1 - x0), y1)
+                for x0, y0, x1, y1 in letters
+            ]
+        return not any(map(self._wall_in, letters))
 
     def _cleaned(self, words: str) -> str:
         text, removed = cleaned(words)
@@ -449,11 +574,33 @@ def _native_text(page: PdfPage, native: Any, forms: FormReader | None) -> _PageT
     try:
         if forms is not None:
             forms.read(native, page, text.box_on_page)
+        drawing = guarded(lambda: drawing_of(native, text.box_on_page)) or Drawing([], [])
+        page.rules, page.grids = drawing.rules_and_grids()
+        text.walls = _walls(page.grids)
         page.rows = text.rows()
         page.pictures = guarded(lambda: pictures_of(native, text.box_on_page)) or []
     finally:
         text.close()
     return _PageText(text.text, unmapped(text.fonts.values()))
+
+
+def _walls(grids: Iterable[RuledGrid]) -> list[_Wall]:
+    """Both sides of all cells, from the left."""
+    walls = set()
+    for grid in grids:
+        for cell in grid.cells:
+            x0, y0, x1, y1 = grid.box_of(cell)
+            walls |= {(x0, y0, y1), (x1, y0, y1)}
+    return sorted(walls)
+
+
+def _around(one: Box, other: Box) -> Box:
+    return (
+        min(one[0], other[0]),
+        min(one[1], other[1]),
+        max(one[2], other[2]),
+        max(one[3], other[3]),
+    )
 
 
 def _span_rows(page: PdfPage, spans: Any) -> list[list[TextRun]]:

@@ -34,7 +34,7 @@ class Rule(NamedTuple):
     y1: float
 
 
-class _Line(NamedTuple):
+class _StraightLine(NamedTuple):
     """A level rule at its height, or an upright one at its distance from the left."""
 
     at: float
@@ -79,29 +79,29 @@ class RuledGrid:
 
 def grids_of(rules: Iterable[Rule]) -> list[RuledGrid]:
     """The grids that these rules make, from the top; a frame around one cell is none."""
-    level, upright = lines_of_rules(rules)
+    level, upright = straight_lines(rules)
     grids = [_grid(*part) for part in _connected(level, upright)]
     return sorted(
         (grid for grid in grids if grid and len(grid.cells) > 1), key=lambda grid: -grid.tops[0]
     )
 
 
-def lines_of_rules(rules: Iterable[Rule]) -> tuple[list[_Line], list[_Line]]:
+def straight_lines(rules: Iterable[Rule]) -> tuple[list[_StraightLine], list[_StraightLine]]:
     """Level and upright rules, each of all strokes that follow each other on one line."""
-    level: list[_Line] = []
-    upright: list[_Line] = []
+    level: list[_StraightLine] = []
+    upright: list[_StraightLine] = []
     for x0, y0, x1, y1 in rules:
         width, height = x1 - x0, y1 - y0
         # A dot may be of a dotted rule of either direction.
         if height <= _THICK and (width >= height or width <= _THICK):
-            level.append(_Line((y0 + y1) / 2, x0, x1))
+            level.append(_StraightLine((y0 + y1) / 2, x0, x1))
         if width <= _THICK and (height > width or height <= _THICK):
-            upright.append(_Line((x0 + x1) / 2, y0, y1))
+            upright.append(_StraightLine((x0 + x1) / 2, y0, y1))
     return _joined(level), _joined(upright)
 
 
-def _joined(strokes: Iterable[_Line]) -> list[_Line]:
-    lines: list[_Line] = []
+def _joined(strokes: Iterable[_StraightLine]) -> list[_StraightLine]:
+    lines: list[_StraightLine] = []
     for cluster in _clusters(strokes):
         cluster.sort(key=lambda stroke: stroke.start)
         parts = [[cluster[0]]]
@@ -120,9 +120,9 @@ def _joined(strokes: Iterable[_Line]) -> list[_Line]:
     return by_length[:_MANY]
 
 
-def _clusters(strokes: Iterable[_Line]) -> Iterable[list[_Line]]:
+def _clusters(strokes: Iterable[_StraightLine]) -> Iterable[list[_StraightLine]]:
     """Strokes on nearly one line."""
-    cluster: list[_Line] = []
+    cluster: list[_StraightLine] = []
     for stroke in sorted(strokes):
         if cluster and stroke.at - cluster[0].at > _SNAP:
             yield cluster
@@ -132,14 +132,14 @@ def _clusters(strokes: Iterable[_Line]) -> Iterable[list[_Line]]:
         yield cluster
 
 
-def _whole(part: Sequence[_Line]) -> _Line:
+def _whole(part: Sequence[_StraightLine]) -> _StraightLine:
     main = max(part, key=lambda stroke: stroke.end - stroke.start)
-    return _Line(main.at, part[0].start, max(stroke.end for stroke in part))
+    return _StraightLine(main.at, part[0].start, max(stroke.end for stroke in part))
 
 
 def _connected(
-    level: Sequence[_Line], upright: Sequence[_Line]
-) -> list[tuple[list[_Line], list[_Line]]]:
+    level: Sequence[_StraightLine], upright: Sequence[_StraightLine]
+) -> list[tuple[list[_StraightLine], list[_StraightLine]]]:
     """Rules that touch each other, directly or by way of others."""
     parents = list(range(len(level) + len(upright)))
 
@@ -155,7 +155,7 @@ def _connected(
                 and wall.start - _TOUCH <= rule.at <= wall.end + _TOUCH
             ):
                 parents[root(i)] = root(j)
-    parts: dict[int, tuple[list[_Line], list[_Line]]] = {}
+    parts: dict[int, tuple[list[_StraightLine], list[_StraightLine]]] = {}
     for i, rule in enumerate(level):
         parts.setdefault(root(i), ([], []))[0].append(rule)
     for j, wall in enumerate(upright, len(level)):
@@ -163,7 +163,7 @@ def _connected(
     return [part for part in parts.values() if all(part)]
 
 
-def _grid(level: Sequence[_Line], upright: Sequence[_Line]) -> RuledGrid | None:
+def _grid(level: Sequence[_StraightLine], upright: Sequence[_StraightLine]) -> RuledGrid | None:
     """The cells between rules that touch each other."""
     lefts = _edges([wall.at for wall in upright], level)
     tops = _edges([rule.at for rule in level], upright)[::-1]
@@ -176,7 +176,7 @@ def _grid(level: Sequence[_Line], upright: Sequence[_Line]) -> RuledGrid | None:
     )
 
 
-def _edges(positions: Iterable[float], crossing: Iterable[_Line]) -> list[float]:
+def _edges(positions: Iterable[float], crossing: Iterable[_StraightLine]) -> list[float]:
     """The rules, and the outermost ends of those that cross them: the sides may be open."""
     ends = [end for line in crossing for end in (line.start, line.end)]
     edges: list[float] = []
@@ -196,8 +196,8 @@ class _Walls:
         self,
         lefts: Sequence[float],
         tops: Sequence[float],
-        level: Iterable[_Line],
-        upright: Iterable[_Line],
+        level: Iterable[_StraightLine],
+        upright: Iterable[_StraightLine],
     ) -> None:
         self._rows, self._columns = len(tops) - 1, len(lefts) - 1
         bottoms = tops[::-1]
@@ -261,7 +261,7 @@ def _nearest(edges: Sequence[float], position: float) -> int:
     return min(range(len(edges)), key=lambda at: abs(edges[at] - position))
 
 
-def _covers(line: _Line, edges: Sequence[float]) -> Iterable[bool]:
+def _covers(line: _StraightLine, edges: Sequence[float]) -> Iterable[bool]:
     """For each edge, if the line covers most of the way to the next."""
     for start, end in pairwise(edges):
         yield min(end, line.end) - max(start, line.start) >= _COVERED * (end - start)

@@ -206,7 +206,7 @@ def _with_tables(lines: list[PdfLine], tables: Iterable[PictureTable]) -> list[P
                 size=table.size,
                 bold=False,
                 column=column,
-                table=table.grid,
+                table=table.table,
             ),
         )
     return lines
@@ -353,6 +353,11 @@ def _is_title(bold: Sequence[TextRun], following: TextRun) -> bool:
     if text.startswith("§"):
         return True
     return bool(_TITLE_END.search(text)) and not following.text.lstrip()[:1].islower()
+
+
+def text_of(row: Sequence[TextRun]) -> str:
+    """The text of one line's runs."""
+    return _line(row, 0).text
 
 
 def _line(row: Sequence[TextRun], column: int) -> PdfLine:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from fonds.model import OcrPage
+from fonds.normalize.pdf.grid import Rule, RuledGrid
+from fonds.normalize.pdf.table_model import PdfTable
 
 WORDS: Final = re.compile(r"[^\W_]+")
 CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff\ud800-\udfff\u200b\ufeff]")
@@ -66,12 +68,6 @@ class TextRun:
     """Written from the top to the bottom, as Japanese may be."""
 
 
-GridRow = tuple[tuple[str, ...], ...]
-"""Cells, each the texts of its lines."""
-
-Grid = tuple[GridRow, ...]
-
-
 class Picture(NamedTuple):
     """A picture on a page."""
 
@@ -90,7 +86,7 @@ class PictureTable:
     top: float
     size: float
     """Of the type in it."""
-    grid: Grid
+    table: PdfTable
 
 
 Box = tuple[float, float, float, float]
@@ -158,6 +154,10 @@ class PdfPage:
     """On the last page: captions and values of a form that no page draws."""
     removed: int = 0
     """Control characters left out."""
+    rules: list[Rule] = field(default_factory=list)
+    """Its straight strokes, and the sides of shaded boxes."""
+    grids: list[RuledGrid] = field(default_factory=list)
+    """The cells between these rules."""
 
     @property
     def run_text(self) -> str:
@@ -262,7 +262,7 @@ class PdfLine:
     """Words are far apart, as in a row of a table."""
     parts: tuple[LinePart, ...] = ()
     """The parts of a line that may be cells; empty where it is one part."""
-    table: Grid | None = None
+    table: PdfTable | None = None
     turned: bool = False
     """Set at an angle: margins, stamps, watermarks."""
 

@@ -20,7 +20,8 @@ from fonds.normalize.pdf.ocr.picture import (
     turned,
 )
 from fonds.normalize.pdf.ocr.rules import rules_of, without_rules
-from fonds.normalize.pdf.page import Grid, PdfPage, PictureTable, TextRun
+from fonds.normalize.pdf.page import PdfPage, PictureTable, TextRun
+from fonds.normalize.pdf.table_model import table_of
 
 RENDER_SCALE: Final = 300 / 72
 """Three hundred dots an inch, which recognizers are trained on."""
@@ -138,13 +139,13 @@ def _picture_table(
     table: RuledTable, reading: _RecognizedPicture, scale: float, size: float
 ) -> PictureTable:
     cells = {(cell.row, cell.column): cell.box for cell in table.cells}
-    grid: Grid = tuple(
-        tuple(_lines_in(cells.get((row, column)), reading.texts) for column in range(table.columns))
+    grid = [
+        [_lines_in(cells.get((row, column)), reading.texts) for column in range(table.columns)]
         for row in range(table.rows)
-    )
+    ]
     x0, y0, x1, _ = table.box
     top = (reading.height - y0) * scale
-    return PictureTable(x0 * scale, x1 * scale, top, size, tuple(row for row in grid if any(row)))
+    return PictureTable(x0 * scale, x1 * scale, top, size, table_of(grid))
 
 
 def _lines_in(cell: Box | None, texts: Sequence[RecognizedText]) -> tuple[str, ...]:

@@ -1,0 +1,94 @@
+"""A table of a PDF: rows and columns, cells that span several of them, and its header."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+Texts = tuple[str, ...]
+"""The lines of a cell."""
+
+
+class TableCell(NamedTuple):
+    """A cell, by the first row and column it covers; both are counted from zero."""
+
+    row: int
+    column: int
+    texts: Texts
+    rows: int = 1
+    columns: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PdfTable:
+    """Cells of a table, from its header down."""
+
+    cells: tuple[TableCell, ...]
+    header_rows: int = 1
+    lefts: tuple[float, ...] = ()
+    """The left edges of its columns, and the right one of the last."""
+    pages: tuple[tuple[int, int], ...] = ()
+    """Rows that begin another page, and how many pages it is from the first."""
+    caption: str | None = None
+    notes: tuple[str, ...] = ()
+    """Remarks below it."""
+
+    @property
+    def row_count(self) -> int:
+        """How many rows it has."""
+        return max((cell.row + cell.rows for cell in self.cells), default=0)
+
+    @property
+    def column_count(self) -> int:
+        """How many columns it has."""
+        return max((cell.column + cell.columns for cell in self.cells), default=0)
+
+    @property
+    def letters(self) -> int:
+        """The number of characters in it."""
+        return sum(len(text) for cell in self.cells for text in cell.texts)
+
+    def repeated(self) -> list[list[Texts]]:
+        """Its rows; a cell that spans several rows or columns is in each of them.
+
+        One that spans all columns says something of the whole row, and is in the first.
+        """
+        width = self.column_count
+        rows: list[list[Texts]] = [[()] * width for _ in range(self.row_count)]
+        for cell in self.cells:
+            end = cell.column + (cell.columns if cell.columns < width else 1)
+            for row in rows[cell.row : cell.row + cell.rows]:
+                for column in range(cell.column, end):
+                    row[column] = cell.texts
+        return rows
+
+
+def table_of(rows: Iterable[Sequence[Texts]]) -> PdfTable:
+    """A table without merged cells, from the texts of its rows; blank rows are left out."""
+    inked = [row for row in rows if any(row)]
+    cells = (
+        TableCell(at, column, texts)
+        for at, row in enumerate(inked)
+        for column, texts in enumerate(row)
+    )
+    return PdfTable(tuple(cells))
+
+
+def without_blank_rows(cells: Iterable[TableCell]) -> tuple[TableCell, ...]:
+    """The cells that have text, without the rows and columns in which none begins."""
+    inked = [cell for cell in cells if cell.texts]
+    rows = {row: at for at, row in enumerate(sorted({cell.row for cell in inked}))}
+    columns = {column: at for at, column in enumerate(sorted({cell.column for cell in inked}))}
+    return tuple(
+        sorted(
+            TableCell(
+                rows[cell.row],
+                columns[cell.column],
+                cell.texts,
+                sum(cell.row <= row < cell.row + cell.rows for row in rows),
+                sum(cell.column <= column < cell.column + cell.columns for column in columns),
+            )
+            for cell in inked
+        )
+    )
