@@ -30,12 +30,18 @@ _MIN_STRIP: Final = 0.25
 _MIN_LINES: Final = 3
 _NUMBERS: Final = 0.4
 _MIN_FILLED: Final = 0.4
+_MIN_FULL: Final = 0.55
+_CONTENTS_COLUMNS: Final = 3
+_MIN_CONTENTS: Final = 4
+_MAX_PAGE: Final = 2_000
+_IN_ORDER: Final = 0.8
+_ALIGNED: Final = 0.7
 _WIDE: Final = 0.62
 _PROSE: Final = 70
 _YEAR: Final = re.compile(r"[(\[]?(?:FY ?)?(?:1[89]|20)\d\d(?:[-–/]\d{2,4})?[)\]*]*")
 _LEADERS: Final = re.compile(r"(?:[.·․‥…・] ?){4}|…{2}|[-‐]{12}|_{12}")
-_DOTS: Final = re.compile(r"\s*(?:[.·․‥…・\-=_*]\s*)+")
-_BULLET: Final = re.compile(r"[•●▪◦‣○■□–—*·]|-")
+_DOTS: Final = re.compile(r"\s*(?:(?:[.·․‥…・]\s*)+|[-=_*]{4,}\s*)")
+_BULLET: Final = re.compile(r"[•●▪◦‣·]")
 _BULLET_GAP: Final = 3.0
 _MIN_DOTS: Final = 4
 _LABEL: Final = re.compile(
@@ -136,7 +142,7 @@ def _is_separate(part: Sequence[TextRun], run: TextRun) -> bool:
     last = part[-1]
     gap = run.x0 - max(one.x1 for one in part)
     size = max(run.size, last.size, 1.0)
-    if len(part) == 1 and _BULLET.fullmatch(last.text.strip()):
+    if len(part) == 1 and _BULLET.fullmatch(last.text.strip()) and NAME.search(run.text):
         return gap > _BULLET_GAP * size
     numbers = NUMBER.fullmatch(run.text.strip()) and NUMBER.fullmatch(last.text.strip())
     return gap > (_NUMBER_GAP if numbers else _GAP) * size
@@ -420,6 +426,8 @@ def _continues(row: Sequence[_Part], parts: Sequence[_Part], line: _TextLine) ->
     own = {column for part in parts for column in range(part.first, part.last + 1)}
     numbers = any(segment.is_number for segment in line.segments)
     has_numbers = any(segment.is_number for part in row if part.first for segment in part.segments)
+    if not numbers and own <= filled and all(part.text[:1].islower() for part in parts):
+        return True
     if 0 not in own:
         return not numbers and own <= filled
     if own == {0}:
@@ -449,11 +457,13 @@ def _is_sound(
     below = {position: text for position, text in texts.items() if position[0] >= depth}
     if body <= 1 or body + (depth > 0) < _MIN_LINES or len(below) < _MIN_FILLED * width * body:
         return False
+    full = sum(sum(row == at for row, _ in below) > 1 for at in range(depth, depth + body))
+    if full < _MIN_FULL * body:
+        return False
     numbers = sum(bool(column and NUMBER.fullmatch(text)) for (_, column), text in below.items())
-    led = sum(line.has_leader for line in region)
-    # Contents have one number a line.
-    is_contents = 3 * led > body and numbers < 1.5 * body
-    if is_contents or _are_pages(below, width) or not _has_labels(texts, depth, width):
+    if _are_pages(below, width, has_leaders=any(line.has_leader for line in region)):
+        return False
+    if not _has_labels(texts, depth, width):
         return False
     return numbers >= _NUMBERS * body or _is_text_table(below, width, body, region)
 
@@ -467,13 +477,16 @@ def _has_labels(texts: dict[tuple[int, int], str], depth: int, width: int) -> bo
     return any(map(NAME.search, first)) or len(header) >= width / 2
 
 
-def _are_pages(texts: dict[tuple[int, int], str], width: int) -> bool:
+def _are_pages(texts: dict[tuple[int, int], str], width: int, *, has_leaders: bool) -> bool:
     """The last column is page numbers, in order."""
-    last = [text for (_, column), text in sorted(texts.items()) if column == width - 1]
-    if width > 3 or len(last) < 4 or not all(text.isdecimal() for text in last):  # noqa: PLR2004
+    last = [text.replace(" ", "") for (_, at), text in sorted(texts.items()) if at == width - 1]
+    numbers = [int(text) for text in last if text.isdecimal()]
+    if width > _CONTENTS_COLUMNS or max(numbers, default=0) >= _MAX_PAGE:
         return False
-    numbers = list(map(int, last))
-    return all(a <= b for a, b in pairwise(numbers)) and numbers[-1] < 2_000  # noqa: PLR2004
+    if not has_leaders and (len(numbers) < len(last) or len(numbers) < _MIN_CONTENTS):
+        return False
+    in_order = sum(a <= b for a, b in pairwise(numbers))
+    return in_order >= (_IN_ORDER if has_leaders else 1) * (len(numbers) - 1)
 
 
 def _is_text_table(
@@ -486,8 +499,16 @@ def _is_text_table(
     if len(several) < _MIN_LINES:
         return False
     slack = 0.5 * several[0].size
-    for at in range(width):
-        starts = [line.segments[at].x0 for line in several]
-        if sum(abs(start - median(starts)) < slack for start in starts) < 0.7 * len(starts):
-            return False
-    return True
+    return all(_are_aligned([line.segments[at] for line in several], slack) for at in range(width))
+
+
+def _are_aligned(segments: Sequence[_Segment], slack: float) -> bool:
+    """Most begin, end or have their middle at one position."""
+    sides = (
+        [segment.x0 for segment in segments],
+        [segment.x1 for segment in segments],
+        [(segment.x0 + segment.x1) / 2 for segment in segments],
+    )
+    return any(
+        sum(abs(x - median(side)) < slack for x in side) >= _ALIGNED * len(side) for side in sides
+    )

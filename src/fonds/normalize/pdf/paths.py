@@ -45,7 +45,7 @@ class Drawing:
         grids = grids_of(self.strokes)
         if not self.shades:
             return self.strokes, grids
-        drawn = [grid.box for grid in grids if len(grid.cells) >= _MIN_CELLS]
+        drawn = [grid for grid in grids if len(grid.cells) >= _MIN_CELLS]
         outside = [
             (color, box)
             for color, box in self.shades
@@ -55,12 +55,12 @@ class Drawing:
         return rules, grids_of(rules) if outside else grids
 
 
-def _is_part(box: Box, table: Box) -> bool:
-    """A shade within a table that is not one of its rows."""
+def _is_part(box: Box, grid: RuledGrid) -> bool:
+    """A shade within a table that does not begin and end with its columns."""
     x0, y0, x1, y1 = box
-    if not _is_in(((x0 + x1) / 2, (y0 + y1) / 2), table):
+    if not _is_in(((x0 + x1) / 2, (y0 + y1) / 2), grid.box):
         return False
-    return x0 > table[0] + _THIN or x1 < table[2] - _THIN
+    return not all(any(abs(x - left) <= _THIN for left in grid.lefts) for x in (x0, x1))
 
 
 def drawing_of(native: Any, box_on_page: Callable[[float, float, float, float], Box]) -> Drawing:

@@ -236,7 +236,7 @@ def _column_of(segment: Sequence[TextRun], edges: Sequence[float]) -> int | None
 def _is_spaced_out(segments: Iterable[Sequence[TextRun]]) -> bool:
     """Titles in Chinese letters are stretched over the width of their cell."""
     texts = [text_of(segment) for segment in segments]
-    return all(len(text) == 1 and not text.isascii() for text in texts)
+    return all(len(text) == 1 and text.isalpha() and not text.isascii() for text in texts)
 
 
 # Stacked rows -----------------------------------------------------------------------------
