@@ -7,7 +7,7 @@ lines divide its columns. Lines become rows, unless they go on with the row abov
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
@@ -463,9 +463,15 @@ def _is_sound(
     numbers = sum(bool(column and NUMBER.fullmatch(text)) for (_, column), text in below.items())
     if _are_pages(below, width, has_leaders=any(line.has_leader for line in region)):
         return False
-    if not _has_labels(texts, depth, width):
+    if not _has_labels(texts, depth, width) or _is_vertical(texts.values()):
         return False
     return numbers >= _NUMBERS * body or _is_text_table(below, width, body, region)
+
+
+def _is_vertical(texts: Collection[str]) -> bool:
+    """Letters in columns, to be read from the top to the bottom."""
+    letters = sum(len(text) == 1 and text.isalpha() and not text.isascii() for text in texts)
+    return 2 * letters > len(texts)
 
 
 def _has_labels(texts: dict[tuple[int, int], str], depth: int, width: int) -> bool:
@@ -478,15 +484,20 @@ def _has_labels(texts: dict[tuple[int, int], str], depth: int, width: int) -> bo
 
 
 def _are_pages(texts: dict[tuple[int, int], str], width: int, *, has_leaders: bool) -> bool:
-    """The last column is page numbers, in order."""
-    last = [text.replace(" ", "") for (_, at), text in sorted(texts.items()) if at == width - 1]
-    numbers = [int(text) for text in last if text.isdecimal()]
-    if width > _CONTENTS_COLUMNS or max(numbers, default=0) >= _MAX_PAGE:
-        return False
-    if not has_leaders and (len(numbers) < len(last) or len(numbers) < _MIN_CONTENTS):
-        return False
-    in_order = sum(a <= b for a, b in pairwise(numbers))
-    return in_order >= (_IN_ORDER if has_leaders else 1) * (len(numbers) - 1)
+    """The numbers are those of pages, in order."""
+    columns_of_pages = 0
+    for column in range(1, width):
+        below = [text.replace(" ", "") for (_, at), text in sorted(texts.items()) if at == column]
+        numbers = [int(text) for text in below if text.isdecimal()]
+        if len(numbers) < max(1 if has_leaders else _MIN_CONTENTS, len(below) / 2):
+            continue
+        in_order = sum(a <= b for a, b in pairwise(numbers))
+        if max(numbers) >= _MAX_PAGE or in_order < _IN_ORDER * (len(numbers) - 1):
+            return False
+        columns_of_pages += len(numbers) == len(below) or has_leaders
+    if has_leaders:
+        return columns_of_pages > 0 or width == 2  # noqa: PLR2004 — titles and dots
+    return columns_of_pages > 0 and width <= _CONTENTS_COLUMNS
 
 
 def _is_text_table(
