@@ -111,6 +111,16 @@ class Library:
         async with self.open_context(progress=progress, record=record, replay=replay) as context:
             return await runner.run(request, context)
 
+    async def reparse(
+        self, source: str, *, accept_loss: bool = False, progress: Progress | None = None
+    ) -> RunReport:
+        """Parse the archived files of one feed again, after its parser has changed."""
+        from fonds.runs.reparse import reparse_source  # noqa: PLC0415 — reading starts 30 ms faster
+
+        feed = self.sources.parser(source)
+        async with self.open_context(progress=progress) as context:
+            return await reparse_source(feed, context, accept_loss=accept_loss)
+
     async def ingest_files(
         self, source: str, paths: Sequence[Path], *, progress: Progress | None = None
     ) -> FilesReport:

@@ -24,7 +24,8 @@ from fonds.model import Discovery, FetchTask, KeyListing, Listing, ParsedRecord,
 from fonds.runs.active_run import drop_old_history, mark_dead_runs_failed
 from fonds.runs.audit import AuditRange, audit_source
 from fonds.runs.locks import lock_source
-from fonds.runs.state import MOVES, Run, RunRequest, RunStatus
+from fonds.runs.reparse import reparse_source
+from fonds.runs.state import MOVES, Run, RunReport, RunRequest, RunStatus
 from fonds.runs.tasks import resolve
 from fonds.seams import Seams, SystemClock
 from fonds.selftest.state import rows_of
@@ -270,6 +271,49 @@ def test_a_key_belongs_to_the_listed_one_that_it_continues() -> None:
     listing = KeyListing(prefix="bill:119-hr-", task_keys=frozenset({"bill:119-hr-1"}))
     assert all(map(listing.has, ("bill:119-hr-1", "bill:119-hr-1-ih", "bill:119-hr-1#html")))
     assert not any(map(listing.has, ("bill:119-hr-12", "bill:119-hr-12-ih", "bill:119-hr")))
+
+
+def test_archived_files_are_parsed_again_without_a_request(
+    library: Library, office: NoteOffice
+) -> None:
+    class Shouting(FakeSource):
+        def parse(self, raw: Raw) -> Iterator[ParsedRecord | FetchTask]:
+            for record in super().parse(raw):
+                assert isinstance(record, ParsedRecord)
+                assert record.document is not None
+                title = record.document.title.upper()
+                yield replace(record, document=replace(record.document, title=title))
+
+    ingest(library)
+    asked = _inputs_of(library)
+    office.server.requests.clear()
+    report = asyncio.run(_reparse(library, Shouting()))
+    assert report.status is RunStatus.SUCCESS
+    assert (report.counts.parsed, report.counts.updated) == (12, 12)
+    assert library.document("fake:7")["title"] == library.document("fake:7")["title"].upper()
+    assert office.server.requests == []
+    again = asyncio.run(_reparse(library, Shouting()))
+    assert (again.counts.updated, again.counts.skipped) == (0, 12)
+    assert _inputs_of(library) == asked
+
+
+def test_archived_file_that_is_lost_fails_alone(library: Library) -> None:
+    ingest(library)
+    library.blobs.delete("corpus/fake/notes/5.json")
+    report = asyncio.run(_reparse(library, FakeSource()))
+    assert report.status is RunStatus.PARTIAL
+    assert (report.counts.error, report.counts.skipped) == (1, 11)
+
+
+async def _reparse(library: Library, source: FakeSource) -> RunReport:
+    async with library.open_context() as context:
+        return await reparse_source(source, context)
+
+
+def _inputs_of(library: Library) -> list[tuple[str, object]]:
+    """When the publisher was last asked for each item."""
+    found = rows(library, "SELECT * FROM ingestion_inputs ORDER BY task_key")
+    return [(row["task_key"], row["validated_at"]) for row in found]
 
 
 @pytest.mark.parametrize("fingerprints", [True, False])

@@ -59,7 +59,7 @@ MAX_LEFT_ASIDE: Final = 20
 
 def register(app: typer.Typer) -> None:
     """Add these commands to the app."""
-    for command in (sources, run, backfill, bootstrap, ingest):
+    for command in (sources, run, backfill, reparse, bootstrap, ingest):
         app.command()(command)
 
 
@@ -266,6 +266,28 @@ def _print_files(report: FilesReport) -> None:
         out.print(f"    {safe(left.name)}: {safe(left.reason)}")
     if len(report.left_aside) > MAX_LEFT_ASIDE:
         out.print(f"    and {len(report.left_aside) - MAX_LEFT_ASIDE} more (--json lists all)")
+
+
+def reparse(
+    context: typer.Context,
+    source: SourceName,
+    *,
+    accept_loss: AcceptLoss = False,
+    as_json: AsJson = False,
+) -> None:
+    """Parse what was fetched again, after a parser has changed.
+
+    The files are read from the archive, and nothing is fetched. What does not differ is not
+    written. Texts alone are made again by `fonds renormalize`.
+
+    \b
+    Example: fonds reparse gao
+    """
+    with context.obj.library() as library, progress_display(quiet=as_json) as progress:
+        report = run_until_stopped(
+            library.reparse(source, accept_loss=accept_loss, progress=progress)
+        )
+    _report([report], report if as_json else None)
 
 
 def _run(

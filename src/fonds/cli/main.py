@@ -30,6 +30,7 @@ _GROUPS: Final = {
         ("sources", "ingest", "List the sources that can be run."),
         ("run", "ingest", "Bring one source up to date."),
         ("backfill", "ingest", "Fill a range of one source, or all of it."),
+        ("reparse", "ingest", "Parse what was fetched again, after a parser has changed."),
         ("bootstrap", "ingest", "Fill the library from all feeds, the US Code and the CFR."),
         ("ingest", "ingest", "Load files that you have, instead of fetching them."),
         ("code", "codes", "Codes: statutes and regulations, in editions."),

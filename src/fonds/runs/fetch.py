@@ -37,6 +37,8 @@ class FetchedTask:
     """The input that was loaded from this task before."""
     started_at: datetime
     """When its first file was requested."""
+    validated_at: datetime | None = None
+    """When its publisher was last asked for it; None: in this run."""
 
     @property
     def input_sha256(self) -> str:

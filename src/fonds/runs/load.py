@@ -248,7 +248,7 @@ class BatchWriter:
             recipe=parse_versions(self._active),
             fingerprint=fetched.task.fingerprint,
             records=records,
-            validated_at=now,
+            validated_at=fetched.validated_at or now,
             task=input_to_json(fetched.task, fetched.parts),
             bundle=self._active.context.bundle,
         )
