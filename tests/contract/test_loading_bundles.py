@@ -180,6 +180,8 @@ def test_without_bytes_documents_are_taken_as_they_stand_and_are_unproven(tmp_pa
         assert proof.verdict == "unproven"
         assert f"bundle {report.root}, key {KEY.public}" in str(proof.reason)
         assert library.search("bill")
+        document = library.document(BILL)
+        assert (document["raw_path"], document["bundle"]) == ("", f"{report.root} {KEY.public}")
 
 
 @pytest.mark.long

@@ -132,6 +132,10 @@ def get_raw(request: Request, document_id: DocumentId) -> RedirectResponse:
     app = app_state(request)
     row = app.library.document(document_id, owner=app.owner(request))
     key, filename = _raw(row)
+    if not key:
+        raise UnknownDocumentError(
+            f"the file of {row['id']} is not here: a bundle without files brought the document"
+        )
     signed = app.signed(request, "GET", key, filename=filename)
     return RedirectResponse(signed["url"])
 

@@ -284,9 +284,10 @@ def _print_header(document: dict[str, Any]) -> None:
         "published": document["published_at"],
         "page": document["source_url"],
         "retrieved": document["retrieved_at"].isoformat(),
-        "raw": f"{document['raw_path']} (sha256 {document['raw_sha256'][:16]}…)",
+        "raw": f"{document['raw_path'] or 'not here'} (sha256 {document['raw_sha256'][:16]}…)",
         "body": document["body_raw_path"] != document["raw_path"] and document["body_raw_path"],
         "withdrawn": document["gone_at"] and document["gone_at"].isoformat(),
+        "bundle": document["bundle"],
     }
     out.print(f"[bold]{safe(document['title'])}[/bold]")
     for name, value in fields.items():
