@@ -3,6 +3,7 @@
 # make test      make check, tests on SQLite and a folder, and one test for each other server
 # make test-all  all other tests: long ones, and those on PostgreSQL, S3, Azure, Ray, a browser
 #                (TESTS="tests/contract" chooses files and folders)
+# make live      request one item of each real publisher (contacts them)
 # make bench     benchmarks, each with a peer or a limit (BENCH="--full", BENCH="--only load")
 
 PYTHON ?= python3
@@ -15,7 +16,7 @@ PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 # Keep compiled tests, also if the shell sets this variable: each process would compile them again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all bench check lint types tests azurite chromium proxies linters clean
+.PHONY: demo test test-all live bench check lint types tests azurite chromium proxies linters clean
 
 demo: $(VENV)/.installed
 	$(BIN)/fonds --home demo-library demo
@@ -39,6 +40,9 @@ lint: $(VENV)/.dev
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
+
+live: $(VENV)/.dev
+	FONDS_LIVE=1 $(BIN)/python -m pytest tests/live
 
 bench: $(VENV)/.bench
 	$(BIN)/python -m bench $(BENCH)

@@ -1,6 +1,4 @@
-"""Does every upstream still answer as its source expects? One item of each, opt-in.
-
-    FONDS_LIVE=1 python -m pytest tests/live
+"""Does every upstream still answer as its source expects? One item of each, opt-in: make live.
 
 Without the variable the same look is taken at the bundled upstream, so that it can be trusted.
 """
@@ -16,6 +14,10 @@ from pathlib import Path
 import pytest
 from tests.support import servers
 
+from fonds import ids
+from fonds.codes.origin import EditionOrigin, open_location
+from fonds.codes.run import CodeRequest, find_orders
+from fonds.codes.tree import walk
 from fonds.context import Context
 from fonds.demo.server import DemoUpstream
 from fonds.errors import NotFoundError, RefusedError
@@ -23,6 +25,7 @@ from fonds.library import Library, open_library
 from fonds.model import FetchTask, ParsedRecord, Raw, RawPart, SourceState
 from fonds.runs.discover import ListingFetcher, pace_of
 from fonds.sources.base import Source
+from fonds.sources.jurisdiction import JurisdictionAdapter
 from fonds.sources.registry import SourceRegistry
 
 LIVE = os.environ.get("FONDS_LIVE") == "1"
@@ -55,6 +58,24 @@ def test_the_first_item_of_an_upstream_is_what_its_source_expects(
     if record.document is not None:
         assert record.document.citation_string
         assert record.document.source_url.startswith("http")
+
+
+@pytest.mark.parametrize("name", sorted(SourceRegistry().codes()) if LIVE else ["usc"])
+def test_the_first_unit_of_a_code_is_walked_to_its_sections(name: str, library: Library) -> None:
+    assert asyncio.run(_nodes(SourceRegistry().codes()[name], library)) > 1
+
+
+async def _nodes(adapter: JurisdictionAdapter, library: Library) -> int:
+    """How many nodes the first unit of the newest edition has."""
+    async with library.open_context() as context:
+        (order, *_) = await find_orders(adapter, CodeRequest(), context)
+        origin = EditionOrigin(open_location(None, adapter.info, context), version=order.version)
+        try:
+            root_id = ids.tree_root(order.source, order.version)
+            walked = await walk(adapter, root_id, order.root, origin)
+        finally:
+            await origin.close()
+    return len(walked.tree)
 
 
 async def _first_record(source: Source, library: Library) -> ParsedRecord:
