@@ -6,6 +6,10 @@ For a PDF the words are those of its text layer as pdfium reads it. A word that 
 a hyphen at a line's end counts as one where the Markdown has it in one, and as its two parts where
 it has not. Files without a text layer are not measured, and no picture is read.
 
+A page of a PDF that loses more than 2 % of its letters, counted by words in the Markdown of it and
+its neighbours, must be named in a warning. Heads, feet and watermarks that the text leaves out are
+listed with their page, and count as kept.
+
     FONDS_CORPUS=… python -m bench.fidelity [--json] [--only uslm_v1] [--files 20] [FOLDER…]
 """
 
@@ -14,18 +18,21 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import pypdfium2
-from bench.figures import Figure, asking, reaching, tell
+from bench.figures import Figure, asking, reaching, tell, within
 from lxml import etree, html
 from rapidfuzz.distance import LCSseq
 
 from fonds.errors import FondsError
+from fonds.model import NormalizedBody
 from fonds.normalize.pdf import PdfNormalizer
 from fonds.normalize.registry import get_normalizer, sniff
 
@@ -38,6 +45,9 @@ BROKEN = "\n"
 NORMALIZERS = {"pdf_v1": PdfNormalizer(recognizer=None)}
 """Without text recognition: the words of pictures are not in the text layer."""
 SKIPPED = {"script", "style", "head", "nav", "meta", "amendMeta", "metadata", "HEADER", "FDSYS"}
+MAX_LOSS = 0.02
+"""Of the letters of a page, without a warning."""
+NAMED_PAGE = re.compile(r"\bpages? (\d+)")
 MAX_WORDS = 60_000
 """Words compared of one file; the comparison is quadratic in the worst case."""
 ARCHIVES = (
@@ -62,6 +72,7 @@ ARCHIVES = (
     "codes/uslm-samples",
     "sites/pdf",
     "sites/sites",
+    "documents",
 )
 
 
@@ -71,6 +82,12 @@ class Measured(NamedTuple):
     kept: float
     words: int
     path: str
+    pages: int = 0
+    """Of a PDF, those with text."""
+    silent: int = 0
+    """Those that lose letters without a warning."""
+    left_out: int = 0
+    """Passages listed as left out."""
 
 
 def source_words(data: bytes, normalizer: str) -> list[str]:
@@ -108,10 +125,41 @@ def _texts(root: etree._Element) -> Iterator[str]:
 
 def _pdf_words(data: bytes) -> list[str]:
     """Words as pdfium reads them; where a hyphen ends a line, both parts with the mark between."""
+    return [word for page in _pdf_pages(data) for word in page]
+
+
+def _pdf_pages(data: bytes) -> list[list[str]]:
     document = pypdfium2.PdfDocument(data)
     pages = (document[index].get_textpage().get_text_range() for index in range(len(document)))
-    words = (word for page in pages for word in PDF_WORD.findall(page.lower()))
-    return [LINE_END.sub(BROKEN, word) for word in words]
+    return [
+        [LINE_END.sub(BROKEN, word) for word in PDF_WORD.findall(page.lower())] for page in pages
+    ]
+
+
+def losing_pages(pages: list[list[str]], body: NormalizedBody) -> list[int]:
+    """The pages that lose more letters than they may, though no warning names them."""
+    starts = {mark.pdf_page: mark.offset for mark in reversed(body.pages)}
+    offsets = [starts[number] for number in range(1, len(pages) + 1)] + [len(body.markdown)]
+    slices = [body.markdown[start:end] for start, end in pairwise(offsets)]
+    source = [Counter(rejoined(words, body.markdown)) for words in pages]
+    kept = [Counter(WORD.findall(text.lower())) for text in slices]
+    missing = [words - have for words, have in zip(source, kept, strict=True)]
+    # Notes, and words that the page cuts, are put on the page before or behind.
+    spare = [have - words for words, have in zip(source, kept, strict=True)]
+    warned = {int(number) for text in body.warnings for number in NAMED_PAGE.findall(text)}
+    losing = []
+    for index, words in enumerate(source):
+        around = sum(
+            (spare[at] for at in (index - 1, index + 1) if 0 <= at < len(spare)), Counter()
+        )
+        lost, all_letters = _letters(missing[index] - around), _letters(words)
+        if lost > MAX_LOSS * all_letters and index + 1 not in warned:
+            losing.append(index + 1)
+    return losing
+
+
+def _letters(words: Counter[str]) -> int:
+    return sum(len(word) * count for word, count in words.items())
 
 
 def rejoined(words: list[str], markdown: str) -> list[str]:
@@ -142,10 +190,23 @@ def measure(path: Path, only: str | None) -> tuple[str, Measured] | None:
         body = (NORMALIZERS.get(name) or get_normalizer(name)).to_markdown(data)
     except (FondsError, etree.LxmlError, ValueError, RuntimeError):
         return None
-    words = rejoined(words, body.markdown) if name == "pdf_v1" else words
     if not words:
         return None
-    return name, Measured(share(words, body.markdown), len(words[:MAX_WORDS]), str(path))
+    if name != "pdf_v1":
+        return name, Measured(share(words, body.markdown), len(words[:MAX_WORDS]), str(path))
+    words = rejoined(words, body.markdown)
+    pages = _pdf_pages(data)
+    losing = losing_pages(pages, body)
+    if losing:
+        print(f"{path}: pages {', '.join(map(str, losing))} lose letters", file=sys.stderr)
+    return name, Measured(
+        share(words, body.markdown),
+        len(words[:MAX_WORDS]),
+        str(path),
+        pages=sum(map(bool, pages)),
+        silent=len(losing),
+        left_out=len(body.left_out),
+    )
 
 
 def files(folders: list[Path], max_files: int | None) -> Iterator[Path]:
@@ -175,7 +236,8 @@ def main() -> None:
             rows[measured[0]].append(measured[1])
     if not options.json:
         show_worst(rows)
-    tell(options, [_summary(name, measured) for name, measured in sorted(rows.items())])
+    figures = [_summary(name, measured) for name, measured in sorted(rows.items())]
+    tell(options, figures + [_losses(rows["pdf_v1"])] * ("pdf_v1" in rows))
 
 
 def show_worst(rows: Mapping[str, list[Measured]]) -> None:
@@ -191,6 +253,13 @@ def _summary(name: str, measured: list[Measured]) -> Figure:
     kept = sum(file.kept * file.words for file in measured) / words
     what = f"words kept in order by {name}, {len(measured):,} files, {words:,} words"
     return reaching(what, round(kept, 5), AT_LEAST.get(name, 0.999))
+
+
+def _losses(measured: list[Measured]) -> Figure:
+    pages, left_out = sum(file.pages for file in measured), sum(file.left_out for file in measured)
+    what = f"pages of PDFs that lose over 2 % of their letters unsaid, of {pages:,} with text"
+    remark = f"{left_out:,} heads, feet, page numbers and watermarks are listed as left out"
+    return within(what, sum(file.silent for file in measured), 0, remark=remark)
 
 
 if __name__ == "__main__":

@@ -233,6 +233,18 @@ class ReadingReport:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class LeftOut:
+    """A passage of a file that is not part of its text."""
+
+    text: str
+    reason: str
+    """`running head`, `running foot`, `page number`, `watermark`, `navigation`, …"""
+    offset: int
+    """Of the text that follows its page or part in the Markdown, in characters."""
+    pdf_page: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class NormalizedBody:
     """GitHub-flavoured Markdown with its structure and warnings."""
 
@@ -246,6 +258,8 @@ class NormalizedBody:
     warnings: tuple[str, ...] = ()
     uncertain: tuple[UncertainText, ...] = ()
     """In the order of the text, without overlaps."""
+    left_out: tuple[LeftOut, ...] = ()
+    """In the order of the file. A comment in the Markdown may have the same words."""
     report: ReadingReport | None = None
     """Of a file whose parts may be unreadable, such as a PDF."""
 

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from tests.sources.golden import assert_golden
-from tests.unit.normalize.written_pdf import LINE, Said, lines, written
+from tests.unit.normalize.written_pdf import LINE, Said, lines, text_field, written
 
 from fonds.model import NormalizedBody
 from fonds.normalize.pdf import PdfNormalizer
+from fonds.normalize.pdf.losses import loss_warnings
+from fonds.normalize.pdf.page import PdfLine, PdfPage
+from fonds.normalize.pdf.running_heads import Stripped
 
 FIXTURES = Path(__file__).parent / "fixtures" / "pdf"
 PLAIN = PdfNormalizer(recognizer=None)
@@ -58,6 +62,14 @@ def test_a_policy_with_marks_feet_and_clauses_reads_as_reviewed() -> None:
         "5.2. Hospital Cash.",
     }
     assert [h.section for h in body.headings if h.section and h.section[0] == "3"] == ["3.1", "3.2"]
+    assert Counter(left.reason for left in body.left_out) == {
+        "watermark": 10,
+        "running foot": 25,
+        "running head": 4,
+    }
+    starts = {mark.pdf_page: mark.offset for mark in body.pages}
+    assert all(left.offset == starts[left.pdf_page] for left in body.left_out)
+    assert body.warnings == ()
     for text in ("Sample Policy", "DRAFT", UPDATED):
         assert text not in {heading.text for heading in body.headings}
 
@@ -142,3 +154,22 @@ def test_the_head_of_a_part_is_its_title_where_it_is_printed_first() -> None:
 def test_a_mark_that_is_no_larger_than_the_text_stays() -> None:
     pages = [[Said(72, 400, "Not for resale"), *lines(72, 700, f"{LINE} {n}.")] for n in range(5)]
     assert read(*pages).markdown.count("Not for resale") == 5
+
+
+def test_a_page_that_loses_letters_is_named_in_a_warning() -> None:
+    def kept(text: str, *left_out: str) -> tuple[str, ...]:
+        page = PdfPage(number=3, characters=Counter("The ﬁne is 1,000 yen. 甲は乙に払う。" * 9))
+        line = PdfLine(text=text, x0=0, x1=9, y=9, size=9, bold=False)
+        bare = Stripped(lines=[line], number=None, left_out=tuple((each, "") for each in left_out))
+        return loss_warnings([page], [bare], [[line]])
+
+    sentence = "The fine is 1,000 yen. 甲は乙に払う。"
+    assert kept(sentence * 9) == ()
+    assert kept(sentence * 8, sentence) == ()
+    assert kept(sentence * 8) == ("page 3: 10.6% of its letters are not in the text",)
+
+
+def test_a_value_that_no_viewer_shows_is_listed_as_left_out() -> None:
+    hidden = text_field(110, 700, "swordfish", F="2")
+    body = PLAIN.to_markdown(written([Said(72, 700, LINE)], annotations=[[hidden]]))
+    assert [(each.text, each.reason) for each in body.left_out] == [("swordfish", "hidden field")]

@@ -16,6 +16,7 @@ from fonds.normalize.pdf.blocks import Joiner, blocks_of, note_names
 from fonds.normalize.pdf.document import Pdf
 from fonds.normalize.pdf.forms import VALUE, insert_values
 from fonds.normalize.pdf.layout import lines_of
+from fonds.normalize.pdf.losses import left_out_of, loss_warnings
 from fonds.normalize.pdf.marks import without_marks
 from fonds.normalize.pdf.ocr.engines import Recognizer, installed_recognizer
 from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, PdfBlock, PdfPage
@@ -58,10 +59,15 @@ class PdfNormalizer(BaseNormalizer):
         writer = _PdfWriter(Joiner(lines), labels, margin_texts, note_names(blocks))
         for block in blocks:
             writer.write(block)
+        warnings += loss_warnings(pages, stripped, lines)
         body = writer.finish(warnings, pages)
         if any(page.ocr for page in pages):
             body = without_marks(body)
-        return replace(body, report=_report(pages, blocks))
+        return replace(
+            body,
+            report=_report(pages, blocks),
+            left_out=left_out_of(pages, stripped, body.pages),
+        )
 
 
 def _report(pages: Sequence[PdfPage], blocks: Sequence[PdfBlock]) -> ReadingReport:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -396,6 +397,7 @@ pdf_oxide.disable_logging()
 _HTML: Final = re.compile(rb"^\s*<(?:!doctype|html|head|body|\?xml)", re.IGNORECASE)
 _MAX_PAGES: Final = 50_000
 _MAX_SIDE: Final = 200_000.0
+_MAX_PIXELS: Final = 50_000_000
 _FEW_CHARACTERS: Final = 24
 _GARBAGE: Final = 0.3
 _MORE: Final = 1.05
@@ -478,7 +480,15 @@ class Pdf:
         """The page as a grey bitmap of pdfium, or None where it cannot be drawn."""
         if self._pdfium is None:
             return None
-        return guarded(lambda: self._pdfium[index].render(scale=scale, grayscale=True))
+
+        def render() -> Any:
+            page = self._pdfium[index]
+            width, height = page.get_size()
+            return page.render(
+                scale=min(scale, (_MAX_PIXELS / (width * height)) ** 0.5), grayscale=True
+            )
+
+        return guarded(render)
 
     @property
     def language(self) -> str | None:
@@ -547,6 +557,7 @@ class Pdf:
             words = guarded(lambda: _native_text(page, native, self._forms))
         if words is None or words.garbage_ratio > _DOUBTFUL or not WORDS.search(words.text):
             words = self._fallback_if_better(page, words or _PageText("", 0))
+        page.characters = Counter(words.text)
         garbage = words.garbage_ratio > _GARBAGE
         page.scanned = garbage or (words.few and _has_image(native))
         # A few words on a picture may be its caption: they stay, unless more can be read.

@@ -6,6 +6,7 @@ A line of text, with what tells headings, columns and tables from it.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -141,6 +142,8 @@ class PdfPage:
     """Printers' marks beyond the page's edges, which no viewer shows, and the rows before each."""
     watermarks: list[str] = field(default_factory=list)
     """Words across the text of most pages, which are not among the rows."""
+    characters: Counter[str] = field(default_factory=Counter)
+    """How often each one is in the text layer, as its reader gives it."""
     fields: list[FilledField] = field(default_factory=list)
     """Those whose values are not among the rows yet."""
     filled: int = 0
