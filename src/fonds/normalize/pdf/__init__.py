@@ -20,7 +20,7 @@ from fonds.normalize.pdf.losses import left_out_of, loss_warnings
 from fonds.normalize.pdf.marks import without_marks
 from fonds.normalize.pdf.ocr.engines import Recognizer, installed_recognizer
 from fonds.normalize.pdf.page import NOTE_CLOSE, NOTE_OPEN, PdfBlock, PdfPage
-from fonds.normalize.pdf.page_tables import with_tables
+from fonds.normalize.pdf.page_tables import with_joined_tables, with_tables
 from fonds.normalize.pdf.running_heads import Stripped, page_labels, without_running_heads
 from fonds.normalize.pdf.scans import OCR_ADVICE, read_scans
 from fonds.normalize.pdf.table_model import PdfTable
@@ -54,7 +54,7 @@ class PdfNormalizer(BaseNormalizer):
             for page, before, after in zip(pages, read, stripped, strict=True)
         ]
         labels = page_labels([page.number for page in stripped], [page.label for page in pages])
-        blocks = blocks_of(lines)
+        blocks = with_joined_tables(blocks_of(lines))
         margin_texts = _margin_texts(pages, stripped)
         writer = _PdfWriter(Joiner(lines), labels, margin_texts, note_names(blocks))
         for block in blocks:
@@ -142,7 +142,7 @@ class _PdfWriter:
         self._writer = MarkdownWriter()
         self._joiner = joiner
         self._labels = labels
-        self._margin_texts = margin_texts
+        self._margin_texts = list(margin_texts)
         self._page = -1
         self._notes = notes
 
@@ -259,15 +259,25 @@ class _PdfWriter:
     def _table(self, table: PdfTable) -> None:
         self._writer.begin()
         self._writer.in_table = True
+        page_starts = dict(table.pages)
         for at, row in enumerate(table.repeated()):
             if at:
                 self._writer.line()
+            if at in page_starts:
+                self._start_page_in_table()
             self._row(row)
             if not at:
                 self._writer.line()
                 self._writer.markup("|" + " --- |" * len(row))
         self._writer.in_table = False
         self._writer.end()
+
+    def _start_page_in_table(self) -> None:
+        """No comment may come between two rows: it follows the table."""
+        self._page += 1
+        self._writer.page(self._labels[self._page])
+        before, after = self._margin_texts[self._page : self._page + 2]
+        self._margin_texts[self._page + 1] = f"{before} {after}".strip()
 
     def _row(self, row: Sequence[tuple[str, ...]]) -> None:
         self._writer.markup("|")

@@ -9,19 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from statistics import median
-from typing import Final, NamedTuple
+from typing import Final
 
 from fonds.normalize.pdf.grid import Rule
-from fonds.normalize.pdf.layout import columns, rows, text_of
-from fonds.normalize.pdf.page import PdfPage, TextRun
+from fonds.normalize.pdf.layout import columns_of, rows, text_of
+from fonds.normalize.pdf.page import TextRun
 from fonds.normalize.pdf.ruled_tables import NAME, NUMBER, PageTable
 from fonds.normalize.pdf.table_model import PdfTable, TableCell, without_blank_rows
 
 _GAP: Final = 0.85
 _NUMBER_GAP: Final = 0.45
-_DEPTH: Final = 3
 _FAR: Final = 3.2
 _NEAR: Final = 1.45
 _MAX_ALONE: Final = 3
@@ -36,6 +36,9 @@ _MIN_CONTENTS: Final = 4
 _MAX_PAGE: Final = 2_000
 _IN_ORDER: Final = 0.8
 _ALIGNED: Final = 0.7
+_MIN_TEXTS: Final = 0.7
+_FULL: Final = 0.8
+_SENTENCE: Final = 20
 _WIDE: Final = 0.62
 _PROSE: Final = 70
 _YEAR: Final = re.compile(r"[(\[]?(?:FY ?)?(?:1[89]|20)\d\d(?:[-–/]\d{2,4})?[)\]*]*")
@@ -44,17 +47,28 @@ _DOTS: Final = re.compile(r"\s*(?:(?:[.·․‥…・]\s*)+|[-=_*]{4,}\s*)")
 _BULLET: Final = re.compile(r"[•●▪◦‣·]")
 _BULLET_GAP: Final = 3.0
 _MIN_DOTS: Final = 4
+_LEADER: Final = re.compile(r"[.·․‥…・] ?[.·․‥…・]|…|----|____")
 _LABEL: Final = re.compile(
     r"[(（]?(?:\d{1,3}|[A-Za-z]|[ivxlcIVXLC]{1,6}|[一-十])(?:\.\d{1,3})*[.)）]*|[^\w\s]{1,2}|[o§]|[①-⑳]",
     re.ASCII,
 )
 
 
-class _Segment(NamedTuple):
+@dataclass
+class _Segment:
+    """Runs without a wide gap between them."""
+
     x0: float
     x1: float
-    text: str
     runs: list[TextRun]
+
+    @cached_property
+    def text(self) -> str:
+        return text_of(self.runs)
+
+    @property
+    def length(self) -> int:
+        return sum(len(run.text) for run in self.runs)
 
     @property
     def is_number(self) -> bool:
@@ -100,15 +114,16 @@ class _Part:
 
 
 def aligned_tables(
-    runs: Sequence[TextRun], page: PdfPage, ruled: Sequence[PageTable]
+    drawn: Iterable[Sequence[TextRun]], rules: Iterable[Rule], ruled: Sequence[PageTable]
 ) -> list[PageTable]:
     """The tables among these runs, which are in none between rules."""
-    upright = [run for run in runs if not run.turned and run.text.strip()]
-    if len(upright) < 2 * _MIN_LINES:
+    inked = ([run for run in row if run.text.strip()] for row in drawn)
+    upright = [row for row in inked if row]
+    if sum(map(len, upright)) < 2 * _MIN_LINES:
         return []
-    level = [rule for rule in page.rules if rule.x1 - rule.x0 > 4 * (rule.y1 - rule.y0)]
+    level = [rule for rule in rules if rule.x1 - rule.x0 > 4 * (rule.y1 - rule.y0)]
     tables = []
-    for column in columns(upright, _DEPTH):
+    for column in columns_of(upright):
         lines = [_line(row) for row in rows(column)]
         regions = _regions(lines, ruled)
         tables += [table for region in regions if (table := _table(region, level))]
@@ -120,18 +135,20 @@ def aligned_tables(
 
 def _line(row: Sequence[TextRun]) -> _TextLine:
     runs = sorted((part for run in row for part in _without_leader(run)), key=lambda run: run.x0)
-    has_leader = any(_LEADERS.search(run.text) for run in row) or _are_dots(row)
+    has_leader = any(map(_leader_in, row)) or _are_dots(row)
     runs = [run for run in runs if not _DOTS.fullmatch(run.text)] or list(row)
     parts = [[runs[0]]]
     for run in runs[1:]:
         if _is_separate(parts[-1], run):
             parts.append([])
         parts[-1].append(run)
-    segments = [
-        _Segment(part[0].x0, max(run.x1 for run in part), text_of(part), part) for part in parts
-    ]
+    segments = [_Segment(part[0].x0, max(run.x1 for run in part), part) for part in parts]
     main = max(runs, key=lambda run: len(run.text))
     return _TextLine(main.y0, main.size or 1.0, segments, list(row), has_leader)
+
+
+def _leader_in(run: TextRun) -> bool:
+    return bool(_LEADER.search(run.text) and _LEADERS.search(run.text))
 
 
 def _are_dots(row: Sequence[TextRun]) -> bool:
@@ -144,13 +161,14 @@ def _is_separate(part: Sequence[TextRun], run: TextRun) -> bool:
     size = max(run.size, last.size, 1.0)
     if len(part) == 1 and _BULLET.fullmatch(last.text.strip()) and NAME.search(run.text):
         return gap > _BULLET_GAP * size
-    numbers = NUMBER.fullmatch(run.text.strip()) and NUMBER.fullmatch(last.text.strip())
-    return gap > (_NUMBER_GAP if numbers else _GAP) * size
+    if not _NUMBER_GAP * size < gap <= _GAP * size:
+        return gap > size * _GAP
+    return all(NUMBER.fullmatch(one.text.strip()) for one in (last, run))
 
 
 def _without_leader(run: TextRun) -> list[TextRun]:
     """The parts before and behind the dots that connect them."""
-    match = _LEADERS.search(run.text)
+    match = _LEADERS.search(run.text) if _LEADER.search(run.text) else None
     if match is None or _DOTS.fullmatch(run.text):
         return [run]
     width = (run.x1 - run.x0) / len(run.text)
@@ -203,7 +221,7 @@ def _is_prose(line: _TextLine, region: Sequence[_TextLine]) -> bool:
     """A line as wide as the region that says too much for a cell."""
     left, right = min(one.x0 for one in region), max(one.x1 for one in region)
     wide = line.x1 - line.x0 > _WIDE * (right - left)
-    return wide and len(line.segments[0].text) > _PROSE
+    return wide and line.segments[0].length > _PROSE
 
 
 def _with_header(before: Sequence[_TextLine], region: list[_TextLine]) -> list[_TextLine]:
@@ -465,7 +483,7 @@ def _is_sound(
         return False
     if not _has_labels(texts, depth, width) or _is_vertical(texts.values()):
         return False
-    return numbers >= _NUMBERS * body or _is_text_table(below, width, body, region)
+    return numbers >= _NUMBERS * body or _is_text_table(below, extents, body, region)
 
 
 def _is_vertical(texts: Collection[str]) -> bool:
@@ -501,16 +519,33 @@ def _are_pages(texts: dict[tuple[int, int], str], width: int, *, has_leaders: bo
 
 
 def _is_text_table(
-    texts: dict[tuple[int, int], str], width: int, body: int, region: Sequence[_TextLine]
+    texts: dict[tuple[int, int], str],
+    extents: Sequence[tuple[float, float]],
+    body: int,
+    region: Sequence[_TextLine],
 ) -> bool:
     """Words alone make a table if the words of each column begin at one position."""
-    if len(texts) < 0.6 * width * body:
+    if len(texts) < _MIN_TEXTS * len(extents) * body or _are_columns_of_prose(region, extents):
         return False
+    width = len(extents)
     several = [line for line in region if len(line.segments) == width]
     if len(several) < _MIN_LINES:
         return False
     slack = 0.5 * several[0].size
     return all(_are_aligned([line.segments[at] for line in several], slack) for at in range(width))
+
+
+def _are_columns_of_prose(
+    region: Sequence[_TextLine], extents: Sequence[tuple[float, float]]
+) -> bool:
+    """Most lines are as wide as their column, as those of sentences are."""
+    segments = [segment for line in region for segment in line.segments]
+    full = 0
+    for segment in segments:
+        first, last = _span(segment, extents)
+        width = extents[last][1] - extents[first][0]
+        full += segment.x1 - segment.x0 > _FULL * width and segment.length > _SENTENCE
+    return full > len(segments) / 2
 
 
 def _are_aligned(segments: Sequence[_Segment], slack: float) -> bool:

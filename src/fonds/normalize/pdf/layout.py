@@ -279,6 +279,16 @@ def _extent(part: Sequence[TextRun]) -> TextRun:
     return TextRun(x0, main.y0, x1, main.y1, main.size, main.bold, text)
 
 
+def columns_of(drawn: Iterable[Sequence[TextRun]]) -> list[list[TextRun]]:
+    """The runs of upright rows, by columns that are read one after the other."""
+    parts = [part for row in drawn if not row[0].turned for part in _parts(row)]
+    extents = [_extent(part) for part in parts]
+    runs = {id(extent): part for extent, part in zip(extents, parts, strict=True)}
+    return [
+        [run for part in column for run in runs[id(part)]] for column in columns(extents, _DEPTH)
+    ]
+
+
 def _by_position(page: PdfPage) -> list[PdfLine]:
     lines: list[PdfLine] = []
     parts = [part for row in page.rows if not row[0].turned for part in _parts(row)]

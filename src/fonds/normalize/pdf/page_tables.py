@@ -9,7 +9,7 @@ from typing import Final
 
 from fonds.normalize.pdf.aligned_tables import aligned_tables
 from fonds.normalize.pdf.layout import lines_of
-from fonds.normalize.pdf.page import PdfLine, PdfPage, TextRun
+from fonds.normalize.pdf.page import PdfBlock, PdfLine, PdfPage, TextRun
 from fonds.normalize.pdf.ruled_tables import PageTable, ruled_table
 
 _FIRST_MARK: Final = 0xE400
@@ -36,12 +36,29 @@ def with_tables(
     return [line for line in marked if (line.text, line.x0, line.y) not in positions]
 
 
+def with_joined_tables(blocks: Sequence[PdfBlock]) -> list[PdfBlock]:
+    """The blocks; a table at the end of a page and one at the start of the next may be one."""
+    joined: list[PdfBlock] = []
+    last_page = -1
+    for block in blocks:
+        page, line = block.lines[0]
+        table = joined[-1].last.table if joined else None
+        if table and line.table and page == last_page + 1 and table.is_continued_by(line.table):
+            first_page, first = joined[-1].lines[0]
+            joined[-1].lines[0] = (first_page, replace(first, table=table.joined(line.table)))
+        else:
+            joined.append(block)
+        last_page = block.lines[-1][0]
+    return joined
+
+
 def tables_of(page: PdfPage, runs: Sequence[TextRun]) -> list[PageTable]:
     """All tables of a page, in no order: those between rules, and those without."""
     tables = [table for grid in page.grids if (table := ruled_table(grid, runs))]
     taken = {id(run) for table in tables for run in table.runs}
-    left = [run for run in runs if id(run) not in taken]
-    return (tables + aligned_tables(left, page, tables))[:_MAX_TABLES]
+    left = {id(run) for run in runs} - taken
+    others = [[run for run in row if id(run) in left] for row in page.rows]
+    return (tables + aligned_tables(others, page.rules, tables))[:_MAX_TABLES]
 
 
 def _is_in(run: TextRun, lines: Sequence[PdfLine]) -> bool:

@@ -15,8 +15,9 @@ from fonds.normalize.pdf.grid import Rule, RuledGrid, grids_of
 _THIN: Final = 3.0
 _STRAIGHT: Final = 0.6
 _MAX_OBJECTS: Final = 30_000
-_MAX_SEGMENTS: Final = 20_000
+_MAX_SEGMENTS: Final = 8_000
 _MAX_DEPTH: Final = 3
+_MAX_CORNERS: Final = 12
 _WHITE: Final = 250
 _BAND: Final = 24.0
 _BEYOND: Final = 0.5
@@ -147,6 +148,8 @@ class _Paths:
             yield box
             return
         count = raw.FPDFPath_CountSegments(drawn)
+        if not style.is_stroked and count > _MAX_CORNERS:
+            return
         self._segments -= count
         if self._segments >= 0:
             yield from self._sides(drawn, count, (_matrix(drawn), *matrices), style)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+_NEAR: Final = 6.0
 
 Texts = tuple[str, ...]
 """The lines of a cell."""
@@ -48,6 +50,21 @@ class PdfTable:
     def letters(self) -> int:
         """The number of characters in it."""
         return sum(len(text) for cell in self.cells for text in cell.texts)
+
+    def joined(self, table: PdfTable) -> PdfTable:
+        """This table and the one that continues it on the next page."""
+        first = self.row_count
+        cells = (cell._replace(row=cell.row + first) for cell in table.cells)
+        page = self.pages[-1][1] + 1 if self.pages else 1
+        return replace(self, cells=(*self.cells, *cells), pages=(*self.pages, (first, page)))
+
+    def is_continued_by(self, table: PdfTable) -> bool:
+        """True if the columns of a table on the next page are those of this one."""
+        if not self.lefts or len(self.lefts) != len(table.lefts):
+            return False
+        same_columns = self.column_count == table.column_count
+        pairs = zip(self.lefts, table.lefts, strict=True)
+        return same_columns and all(abs(one - other) < _NEAR for one, other in pairs)
 
     def repeated(self) -> list[list[Texts]]:
         """Its rows; a cell that spans several rows or columns is in each of them.
