@@ -116,6 +116,22 @@ def test_a_version_that_is_listed_twice_is_one_with_its_date() -> None:
         assert [part.url for part in only_task.parts] == [address]
 
 
+def test_an_empty_item_is_no_version_and_no_row() -> None:
+    data = (FILES / "BILLSTATUS-118hr77.xml").read_bytes()
+    empty = b"<item/><item><type/><date/><formats/></item>"
+    dated = b"<item><type/><date>2023-05-20T04:00:00Z</date><formats/></item>"
+    filled = data.replace(b"<textVersions>", b"<textVersions>" + empty + dated)
+    assert filled != data
+    before, after = (list(source.parse(loose(each))) for each in (data, filled))
+    assert [item.key for item in after] == [item.key for item in before]
+    sponsored = data.replace(b"<sponsors>", b"<sponsors><item/>")
+    assert sponsored != data
+    [record] = [item for item in source.parse(loose(sponsored)) if isinstance(item, ParsedRecord)]
+    rows = [child for child in record.children if child.table == "bill_sponsors"]
+    assert rows
+    assert all(child.payload["full_name"] for child in rows)
+
+
 # Records ----------------------------------------------------------------------------------
 
 
@@ -177,6 +193,38 @@ def test_a_loose_text_says_itself_what_it_is() -> None:
     assert record.document.title == "Orchard Act (Introduced in House)"
     assert "BILLS-118hr77ih" in record.document.aliases
     assert record.document.source_url.endswith("/118th-congress/house-bill/77/text/ih")
+
+
+@pytest.mark.parametrize(
+    ("section", "title"),
+    [
+        # The metadata of the enrolled H.R. 1 of 2025 has the short title of one of its sections.
+        (b"<text>This section may be cited as the <quote><short-title>", "To plant orchards."),
+        (b"<text>This title may be cited as the <quote><short-title>", "To plant orchards."),
+        (b"<text>This Act may be cited as the <quote><short-title>", "Tree Act"),
+        (b"<text>This joint resolution may be cited as the <quote><short-title>", "Tree Act"),
+    ],
+)
+def test_a_bill_is_called_by_its_own_short_title_or_its_official_one(
+    section: bytes, title: str
+) -> None:
+    named = section + b"Tree Act</short-title></quote>.</text>"
+    bill = (ENROLLED % b"Eighteenth").replace(b"Orchard Act", b"Tree Act")
+    bill = bill.replace(b"<text>Trees shall be planted.</text>", named)
+    document = only(loose(bill)).document
+    assert document is not None
+    assert document.title == f"{title} (Enrolled Bill)"
+
+
+def test_the_short_title_of_a_quoted_act_is_not_the_bills() -> None:
+    quoted = (
+        b"<text>Insert:</text><quoted-block><section><text>This Act may be cited as the "
+        b"<quote><short-title>Tree Act</short-title></quote>.</text></section></quoted-block>"
+    )
+    bill = (ENROLLED % b"Eighteenth").replace(b"<text>Trees shall be planted.</text>", quoted)
+    document = only(loose(bill)).document
+    assert document is not None
+    assert document.title == "To plant orchards. (Enrolled Bill)"
 
 
 @pytest.mark.parametrize(

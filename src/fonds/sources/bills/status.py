@@ -47,8 +47,15 @@ def number_at(element: Any, path: str) -> int | None:
 
 
 def every(element: Any, *paths: str) -> list[Any]:
-    """All elements at the first of these paths that has any."""
-    return next((elements for path in paths if (elements := element.findall(path))), [])
+    """All elements with a text at the first of these paths that has any.
+
+    Some files have an empty `<item/>`, which says nothing about anything.
+    """
+    return next((elements for path in paths if (elements := _filled(element, path))), [])
+
+
+def _filled(element: Any, path: str) -> list[Any]:
+    return [found for found in element.findall(path) if xml.whole_text(found)]
 
 
 def texts(element: Any, *columns: str) -> dict[str, str | None]:

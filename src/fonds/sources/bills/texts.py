@@ -62,6 +62,13 @@ _TITLE: Final = re.compile(r"([0-9]{2,3})?\s*([A-Z]+)\s*([0-9]+)\s*([A-Z]+[0-9]?
 _NUMBERED: Final = re.compile(r"([A-Za-z. ]+?)\s*([0-9]+)")
 _ISO: Final = re.compile(r"([0-9]{4})-?([0-9]{2})-?([0-9]{2})")
 _DATE_IN_WORDS: Final = re.compile(r"([A-Z][a-z]+) ([0-9]{1,2})(?: \([^()]*\))?, ([0-9]{4})")
+_QUOTES: Final = "“”‘’\"' "
+_QUOTATIONS: Final = ("{*}quoted-block", "{*}quotedContent")
+_OWN_TITLE: Final = (
+    r"This (?:Act|(?i:bill|(?:(?:joint|concurrent) )?resolution))\b"
+    r"[^.;]{0,80}\bmay be cited (?:as )?(?:the )?[“‘\"']*\s*"
+)
+"""What stands before the short title of a whole bill; parts say `This section may be cited as`."""
 _STAGES: Final = ("bill-stage", "resolution-stage", "amend-stage")
 
 
@@ -82,10 +89,30 @@ def read_header(root: Any) -> Header:
     return Header(
         bill=bill,
         code=code or code_of(_stage(root)) or _titled(root, 4),
-        title=_titled(root, 5),
+        title=_title_of(root),
         date=_date(root),
         official_title=_first(root, "official-title", "officialTitle"),
     )
+
+
+def _title_of(root: Any) -> str | None:
+    """Its own short title, else its official one, else that of its metadata.
+
+    The metadata of enrolled bills may have the short title of a section instead.
+    """
+    official = _first(root, "official-title", "officialTitle")
+    return _short_title(root) or official or _titled(root, 5)
+
+
+def _short_title(root: Any) -> str | None:
+    for element in root.iter("{*}short-title", "{*}shortTitle", "{*}quote"):
+        title = (xml.whole_text(element) or "").strip(_QUOTES)
+        block = next(element.iterancestors("{*}text", "{*}content", "{*}chapeau", "{*}p"), None)
+        if not title or block is None or next(block.iterancestors(*_QUOTATIONS), None) is not None:
+            continue
+        if re.search(_OWN_TITLE + re.escape(title), xml.whole_text(block) or ""):
+            return title.rstrip(".,")
+    return None
 
 
 def _cited(root: Any) -> tuple[BillName, str] | None:
@@ -247,8 +274,15 @@ def text_tasks(bill: Any, name: BillName, title: str, status: Archived) -> Itera
 
 
 def listed_versions(bill: Any, name: BillName, title: str) -> list[BillVersion]:
-    """The versions a status file lists, each code once; a law's own text is none of them."""
-    items = [item for item in every(bill, "textVersions/item") if not is_law_text(item)]
+    """The versions a status file lists, each code once; a law's own text is none of them.
+
+    An item with neither a type nor a file, perhaps with a date, does not say which version it is.
+    """
+    items = [
+        item
+        for item in every(bill, "textVersions/item")
+        if not is_law_text(item) and (first(item, "type") or first(item, "formats/item/url"))
+    ]
     versions: dict[str, BillVersion] = {}
     for item in sorted(items, key=lambda item: day(first(item, "date")) or "9"):
         version = _listed(item, name, title)
