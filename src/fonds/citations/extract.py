@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import Final
 
 from fonds.citations.extract_codes import (
+    read_appendix,
     read_cfr,
     read_connecticut,
     read_dc,
@@ -22,6 +23,7 @@ from fonds.citations.extract_numbers import (
     read_orders,
     read_page,
     read_product,
+    read_record,
     read_report,
 )
 from fonds.citations.forms import CitationMatch, Kind, may_be_citation
@@ -104,6 +106,10 @@ def _numbered(text: str, ascii_text: bytes) -> Iterator[CitationMatch]:
         name = match.lastgroup or ""
         if kind := _PAGES.get(name):
             yield from read_page(text, match, kind)
+        elif name == "record":
+            yield from read_record(text, match)
+        elif name == "appendix_usc":
+            yield from read_appendix(text, _start(text, match), match.end(), int(match["volume"]))
         else:
             reader = read_usc if name.endswith("usc") else read_cfr
             yield from reader(text, _start(text, match), match.end(), int(match["volume"]))

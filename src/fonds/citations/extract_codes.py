@@ -214,7 +214,7 @@ def read_usc(text: str, start: int, position: int, title: int) -> Iterator[Citat
         target = forms.usc_chapter_form(title, chapter["section"])
         yield match_at(text, start, chapter.end(), kind="usc", target=target)
     elif appendix := APPENDIX.match(text, position):
-        yield from _read_appendix(text, start, appendix.end(), title)
+        yield from read_appendix(text, start, appendix.end(), title)
 
 
 def read_cfr(text: str, start: int, position: int, title: int) -> Iterator[CitationMatch]:
@@ -256,7 +256,10 @@ def read_dc(text: str, start: int, position: int) -> Iterator[CitationMatch]:
     yield from _read_signed(text, start, position, _DC)
 
 
-def _read_appendix(text: str, start: int, position: int, title: int) -> Iterator[CitationMatch]:
+def read_appendix(text: str, start: int, position: int, title: int) -> Iterator[CitationMatch]:
+    """The sections after `50 U.S.C. App.` or `50 App. U.S.C.`, or the whole appendix."""
+    if not 1 <= title <= LAST_USC_TITLE:
+        return
     sections = list(_read_signed(text, start, position, _usc_appendix(title)))
     if sections:
         yield from sections

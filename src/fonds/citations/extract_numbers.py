@@ -21,6 +21,7 @@ from fonds.citations.patterns import (
     ORDER_NUMBER,
     PAGE,
     PINCITE,
+    RECORD_PAGE,
     REPORT_NUMBER,
     REPORTER_FORMS,
     SEPARATOR,
@@ -32,6 +33,7 @@ _FIRST_BARE_CONGRESS: Final = 80
 _LAST_VOLUME: Final = 1500
 """Of any reporter; `2021 U.S. 50` is something else."""
 _LAST_FR_VOLUME: Final = 150
+_LAST_RECORD_VOLUME: Final = 250
 _LAST_ORDER: Final = 20_000
 _MIN_BARE_ORDER_LENGTH: Final = 4
 _MAX_ITEMS: Final = 100
@@ -61,6 +63,15 @@ def read_page(text: str, match: re.Match[str], kind: Kind) -> Iterator[CitationM
     last = pincite if pincite is not None and pinned else page
     pinpoint = pincite["pinpoint"] if pincite is not None and pinned else None
     yield match_at(text, match.start(), last.end(), kind=kind, target=target, pinpoint=pinpoint)
+
+
+def read_record(text: str, match: re.Match[str]) -> Iterator[CitationMatch]:
+    """The page after `171 Cong. Rec.`."""
+    page = RECORD_PAGE.match(text, match.end())
+    if page is None or match["comma"] or not 1 <= int(match["volume"]) <= _LAST_RECORD_VOLUME:
+        return
+    target = forms.record_form(match["volume"], page["page"])
+    yield match_at(text, match.start(), page.end(), kind="cong_rec", target=target)
 
 
 def _is_counted(text: str, start: int) -> bool:

@@ -87,6 +87,11 @@ def bill_form(kind: str, number: int | str, congress: int | str | None) -> str:
     return bill if congress is None else f"{int(congress)} {bill}"
 
 
+def record_form(volume: int | str, page: str) -> str:
+    """`171 Cong Rec H1234`."""
+    return f"{volume} Cong Rec {re.sub('[^0-9A-Z]', '', page)}"
+
+
 def fr_form(volume: int | str, page: str) -> str:
     """`89 FR 12345`."""
     return f"{volume} FR {page.replace(',', '')}"
@@ -134,6 +139,7 @@ Kind = Literal[
     "stat",
     "bill",
     "fr",
+    "cong_rec",
     "crs",
     "gao",
     "report",

@@ -28,6 +28,7 @@ def outline(text: str) -> bytes:
 _BLANKS: Final = rb"[ ?>]{0,24}+"
 NUMBER_CANDIDATES: Final = re.compile(
     rb"0(?<![0-9A-Za-z].)0{0,3}+A?+(?:" + _BLANKS + rb"of" + _BLANKS + rb"the)?+[ ?*_>,]{0,30}+"
+    rb"(?:[Aa]pp(?:\.|endix)" + _BLANKS + rb")?+"
     rb"(?:[Uu][.nNHs ?]|[Hc][.FfotH ?]|F[.eEHS0 ?]|B[.H ?])"
 )
 NAME_CANDIDATES: Final = re.compile(
@@ -160,16 +161,20 @@ _FR_NAME: Final = (
     rf"F\.{_SPACE}R\.(?!{_SPACE}D)|FR)(?![A-Za-z])"
 )
 
+_RECORD_NAME: Final = rf"C(?:ong\.?|ONG\.?|ongressional){_SPACE}R(?:ec\.?|EC\.?|ecord)(?![A-Za-z])"
+
 NUMBERED: Final = re.compile(
     # A pattern that begins with a set of characters is searched for several times faster than one
     # that begins by reading the text before it.
     r"(?P<volume>[0-9](?<![0-9A-Za-z].)(?=[0-9]{0,3}+[A,\s*_UuCcSFLB])(?<![0-9][.,].)"
     r"[0-9]{0,3}+)A?+"
-    rf"(?P<comma>,|{_SPACE}of{_SPACE}the)?{GAP}(?=[UuCcSFLB])(?:"
+    rf"(?P<comma>,|{_SPACE}of{_SPACE}the)?{GAP}(?=[UuCcSFLBAa])(?:"
+    rf"(?P<appendix_usc>[Aa]pp(?:\.|endix){_SPACE}{_USC_NAME},?)|"
     rf"(?P<usc>{_USC_NAME},?)"
     rf"|(?P<cfr>{_CFR_NAME},?)"
     r"|(?P<stat>S(?:tat|TAT)\.?(?![A-Za-z]))"
     rf"|(?P<fr>{_FR_NAME})"
+    rf"|(?P<record>{_RECORD_NAME})"
     rf"|(?P<case>{_REPORTER})"
     rf"|(?P<spelled_usc>U(?i:nited{_SPACE}states{_SPACE}code),?)(?={GAP}{_SIGN})"
     rf"|(?P<spelled_cfr>C(?i:ode{_SPACE}of{_SPACE}federal{_SPACE}regulations),?)"
@@ -187,6 +192,11 @@ PAGE: Final = re.compile(
     rf",?{GAP}(?:pp?\.{GAP}|pages?{GAP}|(?P<at>at){GAP})?(?P<page>[0-9]{{1,3}}(?:,[0-9]{{3}})++|[0-9]{{1,6}}+)"
     rf"(?P<suffix>[A-Z](?:{DASH}[0-9]{{1,5}})?)?{_END}(?![.,:/][0-9])"
 )
+RECORD_PAGE: Final = re.compile(
+    rf",?{GAP}(?:pp?\.{GAP}|pages?{GAP}|at{GAP})?"
+    rf"(?P<page>[HSED]{DASH}?[0-9]{{1,5}}+|[0-9]{{1,3}},[0-9]{{3}}(?!,)|[0-9]{{1,6}}+){_END}(?![.,:/][0-9])"
+)
+"""A page of the Congressional Record: the House's, the Senate's, an extension, or the Digest's."""
 PINCITE: Final = re.compile(
     rf",{GAP}(?:at{GAP})?(?P<pinpoint>(?P<first>[0-9]{{1,3}}(?:,[0-9]{{3}})++|[0-9]{{1,6}}+)"
     rf"(?:{DASH}[0-9,]{{1,7}}(?<!,))?(?:{_SPACE}(?:&{_SPACE})?nn?\.{_SPACE}[0-9]{{1,4}})?)"

@@ -10,6 +10,7 @@ Peculiarities of the files:
 - Notes are `annotation`, or `text` with a type, and in no order: each run of one type gets its
   heading. A note that was not finished holds an empty `TODO`.
 - Texts hold bits of HTML, and names are not always spelt alike (`cite`, `Cite`, `code-cite`).
+- A heading may be only in an attribute: `<heading codify:value="Definitions."/>`.
 - A figure is a JPEG beside the section's file: its name stays in the text.
 """
 
@@ -342,6 +343,7 @@ _OPENING: Final = (
     b' xmlns:xi="http://www.w3.org/2001/XInclude">'
 )
 _CLOSING: Final = b"</passages>"
+_CODIFIED: Final = "{https://code.dccouncil.us/schemas/codify}value"
 
 
 class DcXml(XmlNormalizer):
@@ -351,7 +353,7 @@ class DcXml(XmlNormalizer):
     """
 
     name = "dc_xml_v1"
-    version = "1.0.0"
+    version = "1.0.1"
 
     def _convert(self, data: bytes, _hint: str | None) -> NormalizedBody:
         root, warnings = read_dc(data)
@@ -367,11 +369,21 @@ def read_dc(data: bytes) -> tuple[Any, tuple[str, ...]]:
         root = parse_xml(data, remove_pis=True)
         if local(root) not in _DOCUMENTS:
             raise _stranger(root)
+        _codify(root)
         return root, warnings
     root = parse_xml(_OPENING + data + _CLOSING, remove_pis=True)
+    _codify(root)
     if not any(local(child) in _DOCUMENTS | _PASSAGES for child in root):
         raise _stranger(root[0] if len(root) else root)
     return root, warnings
+
+
+def _codify(root: Any) -> None:
+    """Write the heading or number that the Code gives where the law has none."""
+    for element in root.iter("{*}heading", "{*}num"):
+        value = element.get(_CODIFIED)
+        if value and not one_line(element):
+            element.text = value
 
 
 def _stranger(element: Any) -> WrongContentError:

@@ -29,10 +29,9 @@ from fonds.normalize.ecfr_tables import (
     SECTION,
     TEXT,
     canonical_tag,
-    heading_level,
+    division_levels,
     heading_source,
     is_picture,
-    outermost,
     read_html_table,
     refuse_endless_heads,
     section_label,
@@ -182,7 +181,8 @@ class CfrWalker(FrWalker):
         self._out.restore_spaces = root.tag.startswith("CFR") and lost_its_spaces(root)
         self._base = 0
         self._is_inline = self._in_artifact = False
-        self._outermost = outermost(root)
+        # An appendix is one level below the division that has it.
+        self._levels = division_levels(root)
         self._footnotes = Footnotes(root)
 
     def _more_warnings(self) -> list[str]:
@@ -221,7 +221,9 @@ class CfrWalker(FrWalker):
             self.paragraph(element)
             return
         outer = self._base, self._outline
-        self._base = heading_level(DIVISIONS[element.tag], self._outermost, self._base)
+        self._base = self._levels.get(
+            DIVISIONS[element.tag], min(self._base + 1, MAX_HEADING_LEVEL)
+        )
         self._outline = {}
         self._footnotes.enter(element)
         if element.tag == "DIV8" and element.find("HEAD") is None:
@@ -463,7 +465,7 @@ class EcfrXml(XmlNormalizer):
     """The normalizer `ecfr_xml_v1` of a title, a part, a section, or notes side by side."""
 
     name = "ecfr_xml_v1"
-    version = "1.1.0"
+    version = "1.2.0"
 
     def _convert(self, data: bytes, _hint: str | None) -> NormalizedBody:
         root, warnings = read_cfr(data)

@@ -24,6 +24,8 @@ DIVISIONS: Final = {
     "APPENDIX": 9,
 }
 """The depth of each division: 1 title, 5 part, 8 section, 9 appendix (to any of them)."""
+_CHAPTER: Final = 3
+_PART: Final = 5
 SECTION: Final = 8
 APPENDIX: Final = 9
 
@@ -107,16 +109,22 @@ def outermost(root: Any) -> int:
     return APPENDIX
 
 
-def heading_level(division: int, top: int, around: int) -> int:
-    """1 for the outermost division, and always the same for the same kind below it.
+def division_levels(root: Any) -> dict[int, int]:
+    """The level of each kind of division of a file, from 1 for the outermost.
 
-    Nine kinds share six levels: of a whole title, subtitle, chapter and subchapter are all 2.
+    Only six levels are there for eight kinds. Chapters and subchapters never share one; subparts,
+    subject groups and sections of a title that has many kinds share the last.
     """
-    if division == top:
-        return 1
-    if division == APPENDIX:
-        return min(around + 1, MAX_HEADING_LEVEL)
-    return min(max(2, division - max(top, 3) + 1), MAX_HEADING_LEVEL)
+    top = outermost(root)
+    if top >= _CHAPTER:
+        steps = {kind: kind - top for kind in range(top, APPENDIX)}
+    else:
+        tags = {DIVISIONS[element.tag] for element in root.iter(*DIVISIONS)}
+        above_parts = sorted(kind for kind in tags if top < kind < _PART)
+        part_step = max(len(above_parts), 1) + 1
+        steps = {kind: step for step, kind in enumerate((top, *above_parts))}
+        steps |= {kind: kind - _PART + part_step for kind in range(_PART, APPENDIX)}
+    return {kind: min(step + 1, MAX_HEADING_LEVEL) for kind, step in steps.items()}
 
 
 def section_label(head: str, number: str | None) -> str | None:

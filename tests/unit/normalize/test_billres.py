@@ -51,7 +51,7 @@ def source_words(root: etree._Element) -> list[str]:
 
 def test_it_is_a_normalizer_with_a_label() -> None:
     assert isinstance(BillRes(), Normalizer)
-    assert BillRes().label == "billres_v1@1.0.0"
+    assert BillRes().label == "billres_v1@1.0.1"
 
 
 def test_a_reported_bill_reads_as_reviewed() -> None:
@@ -293,6 +293,16 @@ def test_an_unknown_entity_is_kept_and_named() -> None:
     body = normalized("<section><text>a &zork; b</text></section>")
     assert body.markdown == r"a \&zork; b" + "\n"
     assert body.warnings == ("unknown entity &zork; (1×); kept as it is",)
+
+
+def test_an_unknown_element_does_not_tear_a_sentence() -> None:
+    line = "The <odd>Secretary</odd> shall <odd><strange>act</strange></odd> at once."
+    expected = "The Secretary shall act at once."
+    assert within(line) == expected
+    # Within elements that are unknown themselves, or that only group blocks.
+    assert within(f"<other>{line}</other>") == expected
+    assert markdown(f"<action>{line}</action>").strip() == expected
+    assert markdown("<odd>One.</odd><odd>Two.</odd>") == "One.\n\nTwo.\n"
 
 
 def test_an_unknown_element_keeps_its_text_and_is_named_once() -> None:

@@ -35,7 +35,7 @@ def outline(body: NormalizedBody) -> list[tuple[int, str | None]]:
 
 def test_it_is_a_normalizer_with_a_label() -> None:
     assert isinstance(EcfrXml(), Normalizer)
-    assert EcfrXml().label == "ecfr_xml_v1@1.1.0"
+    assert EcfrXml().label == "ecfr_xml_v1@1.2.0"
 
 
 @pytest.mark.parametrize("name", ["part", "granule"])
@@ -111,8 +111,19 @@ def test_a_whole_title_fits_nine_kinds_of_division_into_six_levels() -> None:
     ):
         inner = f"<DIV{number}><HEAD>{head}</HEAD>{inner}</DIV{number}>"
     body = normalized(f"<AMDDATE>Jan. 8, 2015</AMDDATE>{inner}", "ECFR")
-    assert [heading.level for heading in body.headings] == [1, 2, 2, 2, 3, 4, 5, 6, 6]
+    assert [heading.level for heading in body.headings] == [1, 2, 3, 4, 5, 6, 6, 6, 6]
     assert body.markdown.startswith("Jan. 8, 2015\n\n# Title 1—G\n")
+
+
+def test_chapters_and_subchapters_of_a_title_have_levels_of_their_own() -> None:
+    part = '<DIV5><HEAD>PART 1—C</HEAD><DIV8 N="1.1"><HEAD>§ 1.1 A.</HEAD></DIV8></DIV5>'
+    chapter = "<DIV1><HEAD>Title 1—G</HEAD><DIV3><HEAD>CHAPTER I—E</HEAD>{}</DIV3></DIV1>"
+    with_subchapter = chapter.format(f"<DIV4><HEAD>SUBCHAPTER A—D</HEAD>{part}</DIV4>")
+    body = normalized(with_subchapter, "ECFR")
+    assert [heading.level for heading in body.headings] == [1, 2, 3, 4, 6]
+    # Without subchapters, levels are as they were.
+    body = normalized(chapter.format(part), "ECFR")
+    assert [heading.level for heading in body.headings] == [1, 2, 3, 6]
 
 
 def test_bulk_files_keep_their_contents_but_not_their_header() -> None:

@@ -88,7 +88,7 @@ def test_a_whole_document_reads_as_reviewed(name: str) -> None:
 
 def test_it_is_a_normalizer() -> None:
     assert isinstance(Uslm(), Normalizer)
-    assert Uslm().label == "uslm_v1@1.2.1"
+    assert Uslm().label == "uslm_v1@1.2.2"
 
 
 @pytest.mark.parametrize("name", ["title", "law"])
@@ -325,6 +325,13 @@ def test_text_that_markdown_would_read_is_escaped() -> None:
 def test_emphasis_is_dropped_where_markdown_could_not_read_it() -> None:
     body = section("<p><i>Provided</i>, re<i>.act</i>ed <b> bold </b>word</p>")
     assert body.markdown == "*Provided*, re.acted **bold** word\n"
+
+
+def test_an_unknown_element_may_begin_a_sentence() -> None:
+    body = section("<content><odd>The Secretary</odd> shall act.</content>")
+    assert body.markdown == "The Secretary shall act.\n"
+    body = section("<content><p><odd>The</odd> <odd>Secretary</odd></p></content>")
+    assert body.markdown == "The Secretary\n"
 
 
 def test_unknown_elements_keep_their_text_and_are_named_once() -> None:

@@ -84,7 +84,7 @@ class BillRes(XmlNormalizer):
     """The normalizer `billres_v1`; a section quoted by an amendment is not a heading."""
 
     name = "billres_v1"
-    version = "1.0.0"
+    version = "1.0.1"
 
     def _convert(self, data: bytes, _hint: str | None) -> NormalizedBody:
         root, warnings = read_bill(data)

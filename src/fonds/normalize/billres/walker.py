@@ -143,7 +143,13 @@ class BillWalker(XmlWalker):
         self._out.revision = previous
 
     def _is_running(self, parent: Any) -> bool:
-        return parent.tag in RUNNING or parent.tag in self.INLINES
+        """True in running text; an unknown element is as the one around it."""
+        for element in (parent, *parent.iterancestors()):
+            if element.tag in RUNNING or element.tag in self.INLINES or _has_own_text(element):
+                return True
+            if element.tag in self.BLOCKS:
+                return False
+        return False
 
     # Structure ----------------------------------------------------------------------------
 
@@ -435,6 +441,11 @@ class BillWalker(XmlWalker):
         "graphic": _graphic,
         "table": _tables,
     }
+
+
+def _has_own_text(element: Any) -> bool:
+    texts = (element.text, *(child.tail for child in element))
+    return any(text and not text.isspace() for text in texts)
 
 
 def _revision(element: Any) -> Literal["ins", "del"] | None:

@@ -58,7 +58,7 @@ class Uslm(XmlNormalizer):
     """The normalizer `uslm_v1` of a file, or of a title's section whose identifier is the hint."""
 
     name = "uslm_v1"
-    version = "1.2.1"
+    version = "1.2.2"
 
     def _convert(self, data: bytes, hint: str | None) -> NormalizedBody:
         root, warnings = read_uslm(data)

@@ -32,6 +32,7 @@ FOOTNOTES: Final = frozenset({"footnote", "endnote"})
 
 _NO_SIGN: Final = re.compile(r"[\s,\[\]\\|^]+")
 _SAME_LINE: Final = words.RUN_IN | words.NUMBERED
+_LINES: Final = words.RUN_IN | words.NUMBERED | words.INLINE | {"p", "ref", "i", "b", "inline"}
 # Of a note: the block, its paragraph, and the sign in it.
 _MAX_SIGN_DEPTH: Final = 3
 # No printed block continues for more elements without a word.
@@ -81,6 +82,16 @@ def interrupts(note: Any) -> bool:
 
 def _is_footnote(element: Any) -> bool:
     return local_name(element) == "footnote" or element.get("type") in FOOTNOTES
+
+
+def _is_in_a_line(element: Any) -> bool:
+    """True if an unknown element is part of the sentence around it, which it may begin."""
+    parent = element.getparent()
+    if any(local_name(child) in words.BLOCK_LEVEL for child in parent):
+        return False
+    return local_name(parent) in _LINES or any(
+        map(_has_words, (parent.text, *(child.tail for child in parent)))
+    )
 
 
 def _has_words(text: str | None) -> bool:
@@ -228,7 +239,7 @@ class Flow:
 
     def _stranger(self, element: Any) -> None:
         self._unknown[local_name(element)] += 1
-        if self._out.is_blank():
+        if self._out.is_blank() and not _is_in_a_line(element):
             self._block(element)
         else:
             self._flow(element)

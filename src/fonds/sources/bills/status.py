@@ -49,13 +49,13 @@ def number_at(element: Any, path: str) -> int | None:
 def every(element: Any, *paths: str) -> list[Any]:
     """All elements with a text at the first of these paths that has any.
 
-    Some files have an empty `<item/>`, which says nothing about anything.
+    Some files have an empty `<item/>`.
     """
-    return next((elements for path in paths if (elements := _filled(element, path))), [])
+    return next((elements for path in paths if (elements := _with_text(element, path))), [])
 
 
-def _filled(element: Any, path: str) -> list[Any]:
-    return [found for found in element.findall(path) if xml.whole_text(found)]
+def _with_text(element: Any, path: str) -> list[Any]:
+    return [child for child in element.findall(path) if xml.whole_text(child)]
 
 
 def texts(element: Any, *columns: str) -> dict[str, str | None]:

@@ -68,7 +68,7 @@ _OWN_TITLE: Final = (
     r"This (?:Act|(?i:bill|(?:(?:joint|concurrent) )?resolution))\b"
     r"[^.;]{0,80}\bmay be cited (?:as )?(?:the )?[“‘\"']*\s*"
 )
-"""What stands before the short title of a whole bill; parts say `This section may be cited as`."""
+"""The words before the short title of a whole bill, as against `This section may be cited as`."""
 _STAGES: Final = ("bill-stage", "resolution-stage", "amend-stage")
 
 
@@ -276,7 +276,7 @@ def text_tasks(bill: Any, name: BillName, title: str, status: Archived) -> Itera
 def listed_versions(bill: Any, name: BillName, title: str) -> list[BillVersion]:
     """The versions a status file lists, each code once; a law's own text is none of them.
 
-    An item with neither a type nor a file, perhaps with a date, does not say which version it is.
+    An item with neither a type nor a file, perhaps with a date, is of an unknown version.
     """
     items = [
         item

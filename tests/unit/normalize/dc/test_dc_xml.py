@@ -28,7 +28,7 @@ def markdown(inside: str) -> str:
 
 def test_it_is_a_normalizer_with_a_label() -> None:
     assert isinstance(DcXml(), Normalizer)
-    assert DcXml().label == "dc_xml_v1@1.0.0"
+    assert DcXml().label == "dc_xml_v1@1.0.1"
     assert isinstance(get_normalizer("dc_xml_v1"), DcXml)
 
 
@@ -167,6 +167,13 @@ def test_words_beside_the_cells_of_a_table_follow_it() -> None:
     table = "<table>one<tr>two<td>a</td></tr><tbody><tr><td>b</td></tr>three</tbody></table>"
     written = markdown(f"<text>{table}</text>")
     assert written == "|  |\n| --- |\n| a |\n| b |\n\none\n\nthree\n\ntwo\n"
+
+
+def test_a_heading_that_is_only_in_an_attribute_is_kept() -> None:
+    value = 'xmlns:codify="https://code.dccouncil.us/schemas/codify" codify:value'
+    assert markdown(f'<num>1-1</num><heading {value}="Lamps."/>') == "# § 1-1. Lamps.\n"
+    assert markdown(f'<num>1-1</num><heading {value}="Lamps.">Oil.</heading>') == "# § 1-1. Oil.\n"
+    assert "**Wicks.**" in markdown(f'<num>1-1</num><para><heading {value}="Wicks."/></para>')
 
 
 def test_unknown_elements_are_counted_and_their_words_kept() -> None:
