@@ -78,7 +78,7 @@ def crawl(
         bool, typer.Option("--dedupe", help="Store equal files once, with all their addresses.")
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Continue the interrupted crawl of this output.")
+        bool, typer.Option("--resume", help="Continue the last crawl, and retry what failed.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List the PDFs that would be fetched; fetch none.")

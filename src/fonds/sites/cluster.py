@@ -141,7 +141,7 @@ def _merge(
 def _mark_failed(record: PartRecord, plan: Plan, session: CrawlSession, error: FondsError) -> None:
     """Mark the websites of a part as failed, except those that were crawled before the error."""
     for website in plan.websites:
-        if record.websites.get(website.id) != "crawled":
+        if record.websites.get(website.id, "failed") == "failed":
             record.websites[website.id] = "failed"
             failure = CrawlError(
                 website_id=website.id,

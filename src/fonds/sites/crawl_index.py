@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from pathlib import Path
+from typing import Final
 
 from fonds.errors import StoreError
 from fonds.sites.journal import (
@@ -31,6 +32,12 @@ from fonds.sites.output import JOURNAL, METADATA
 _NOT_ADVANCING = frozenset(
     {PdfState.DISCOVERED, PdfState.INDEXED, PdfState.FAILED, PdfState.FORBIDDEN}
 )
+
+_COUNTS: Final[dict[Outcome, str]] = {
+    "crawled": "websites_crawled",
+    "incomplete": "websites_crawled",
+    "failed": "websites_failed",
+}
 
 
 class _Result(IntEnum):
@@ -87,6 +94,12 @@ class CrawlIndex:
                     self._paths.setdefault(entry.sha256_hash, entry.local_path)
         return self._paths.get(sha256)
 
+    def recall(self, urls: Iterable[str]) -> None:
+        """Name addresses that were discovered and counted before the crawl was resumed."""
+        for url in urls:
+            if self._unnamed and self._result(url) == _Result.UNLISTED:
+                self._discover([url])
+
     # Events
 
     def totals_after(self, event: Event) -> CrawlTotals:
@@ -108,10 +121,9 @@ class CrawlIndex:
                 before_outcome = self.websites.get(website)
                 if before_outcome is None and len(self.websites) >= self._total_websites:
                     raise StoreError(f"{website} is not one of the websites of this crawl")
-                if outcome != before_outcome:
-                    changes[f"websites_{outcome}"] = 1
-                    if before_outcome:
-                        changes[f"websites_{before_outcome}"] = -1
+                if before_outcome:
+                    changes[_COUNTS[before_outcome]] = -1
+                changes[_COUNTS[outcome]] = changes.get(_COUNTS[outcome], 0) + 1
         return _raised(self.totals, changes)
 
     def add(self, event: Event) -> None:
@@ -228,8 +240,8 @@ class CrawlIndex:
                 self._fail(entry.url)
         self._count_newest(self.totals.pdfs_downloaded)
         self._replay(iter(journal))
-        ended = list(self.websites.values())
-        counts = {f"websites_{outcome}": ended.count(outcome) for outcome in ("crawled", "failed")}
+        ended = [_COUNTS[outcome] for outcome in self.websites.values()]
+        counts = {name: ended.count(name) for name in _COUNTS.values()}
         self.totals = self.totals.model_copy(update=counts)
         listed = sum(bool(value % 4) for value in self._addresses.values())
         self._unnamed = max(0, self.totals.pdfs_discovered - listed)

@@ -223,6 +223,15 @@ class CrawlState:
         with self._change:
             return dict(self._index.websites)
 
+    def recall(self, urls: Iterable[str]) -> None:
+        """Name addresses that this crawl discovered before it was resumed.
+
+        Its files do not name those that are unchanged. Unless they are named, as many addresses
+        that are new would be taken for them, and not be counted.
+        """
+        with self._change:
+            self._index.recall(urls)
+
     # Recording
 
     def discovered(self, website_id: str, *urls: str) -> None:

@@ -95,13 +95,11 @@ class Crawler:
     async def listed(self, *, resumed: bool) -> AsyncIterator[list[Listed]]:
         """The PDFs of the website, each once, as its pages are visited."""
         if resumed and await asyncio.to_thread(self.frontier.resume):
-            is_whole = True
+            # A run that lists nothing, or only what fails again, would look like a failed website.
+            yield await asyncio.to_thread(self.frontier.one_indexed)
             for batch in self.frontier.unfinished():
-                is_whole = False
                 yield batch
-            if is_whole:
-                # Stopped just before the end: a run that lists nothing would look like a failure.
-                yield await asyncio.to_thread(self.frontier.one_indexed)
+            self._listed += await asyncio.to_thread(self.frontier.has_pdfs_of_pages)
         else:
             start = canonical(self.website.configuration.base_url)
             await asyncio.to_thread(self.frontier.begin, [PageVisit(url=start or "")])

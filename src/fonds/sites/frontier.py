@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, Select, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, delete, exists, func, select, update
 
 from fonds.errors import ConnectionLostError
 from fonds.model import Archived
@@ -33,6 +33,7 @@ VISITED: Final = "visited"
 FAILED: Final = "failed"
 FORBIDDEN: Final = "forbidden"
 BATCH_SIZE: Final = 500
+_OVER_LIMITS: Final = "LimitReached: some of its links are over a limit, and were left out"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,6 +107,8 @@ class Frontier:
     """Lists without PDFs whose last pages still had links to new pages."""
     _position: int = 0
     _in_progress: set[str] = field(default_factory=set)
+    _cut: set[str] = field(default_factory=set)
+    """Pages that had links over a limit before the crawl was resumed."""
 
     @repeatable
     def begin(self, start: Iterable[PageVisit]) -> None:
@@ -117,14 +120,51 @@ class Frontier:
 
     @repeatable
     def resume(self) -> bool:
-        """Continue where this crawl was stopped; False if it had not started."""
+        """Continue where this crawl was stopped; False if it had not started.
+
+        What failed is tried again, and pages with links over a limit are read again.
+        """
         table = site_addresses.c
-        query = select(func.count(), func.max(table.place)).where(self._of_this_crawl("page"))
-        with self.database.read() as connection:
-            self.pages, position = connection.execute(query).one()
+        is_page = table.kind == "page"
+        counts = select(func.count().filter(is_page), func.max(table.place)).where(
+            self._is_of_crawl
+        )
+        again = {"error": None, "updated_at": self.clock.now()}
+        pages = self._of_this_crawl("page") & table.error.is_not(None)
+        pages &= table.state.in_([FAILED, VISITED])
+        pdfs = self._of_this_crawl("pdf") & (table.state == PdfState.FAILED)
+        cut = select(table.url).where(pages, table.state == VISITED)
+        with self.database.write() as connection:
+            self.pages, position = connection.execute(counts).one()
+            self._cut = set(connection.scalars(cut))
+            waiting = update(site_addresses).where(pages).values(state=WAITING, **again)
+            connection.execute(waiting)
+            discovered = update(site_addresses).where(pdfs)
+            connection.execute(discovered.values(state=PdfState.DISCOVERED, **again))
         self._position = (position or 0) + 1
         self.has_more = True
         return self.pages > 0
+
+    @repeatable
+    def has_pdfs_of_pages(self) -> bool:
+        """True if pages list PDFs of this crawl, and its sitemaps were not needed for them."""
+        rows, table = site_addresses.alias().c, site_addresses.c
+        is_of_crawl = (rows.website_id == self.website) & (rows.crawl_id == self.crawl)
+        # Sitemaps have no rows themselves.
+        addresses = select(rows.url).where(is_of_crawl).scalar_subquery()
+        in_sitemap = self._is_of_crawl & table.found_on.not_in(addresses)
+        has_pdfs = exists().where(self._of_this_crawl("pdf"))
+        with self.database.read() as connection:
+            return bool(connection.scalar(select(has_pdfs & ~exists().where(in_sitemap))))
+
+    def discovered(self) -> Iterator[list[str]]:
+        """The addresses of PDFs of this crawl that were handed on, in batches."""
+        table, after = site_addresses.c, -1
+        handed_on = table.state.not_in([PdfState.DISCOVERED, PdfState.FORBIDDEN])
+        query = select(table.url, table.place).where(self._of_this_crawl("pdf"), handed_on)
+        while rows := self._rows(query.where(table.place > after).order_by(table.place)):
+            after = rows[-1].place
+            yield [row.url for row in rows]
 
     @repeatable
     def next_pages(self, count: int) -> list[PageVisit]:
@@ -163,10 +203,14 @@ class Frontier:
                 origin = _origin_columns(visited)
                 file_rows += [self._file_row(key, file, origin) for key, file in added.items()]
                 existing.update(added)
-                ends = not added and self._is_list_end(visited, existing)
+                before, url = self._over_limits, visited.visit.url
+                has_new = bool(added) or url in self._cut
+                ends = not has_new and self._is_list_end(visited, existing)
                 follow = _pages_of(replace(visited, list_pages=())) if ends else linked
-                page_rows += self._page_rows(follow, existing, found_on=visited.visit.url)
+                page_rows += self._page_rows(follow, existing, found_on=url)
                 new += added.values()
+                if self._over_limits > before:
+                    self._move(connection, {url: (VISITED, _OVER_LIMITS)})
             insert_many(connection, site_addresses, file_rows)
             insert_many(connection, site_addresses, page_rows)
         self._in_progress.difference_update(visited.visit.url for visited in visits)
@@ -228,12 +272,19 @@ class Frontier:
             raise
 
     @property
+    def _over_limits(self) -> int:
+        return self.over_max_pages + self.over_max_depth + self.cut_lists
+
+    @property
     def _of_website(self) -> Any:
         return site_addresses.c.website_id == self.website
 
+    @property
+    def _is_of_crawl(self) -> Any:
+        return self._of_website & (site_addresses.c.crawl_id == self.crawl)
+
     def _of_this_crawl(self, kind: str) -> Any:
-        table = site_addresses.c
-        return self._of_website & (table.kind == kind) & (table.crawl_id == self.crawl)
+        return self._is_of_crawl & (site_addresses.c.kind == kind)
 
     def _move(self, connection: Connection, states: Mapping[str, tuple[str, str | None]]) -> None:
         """Store states and errors, with one statement for addresses that have the same."""

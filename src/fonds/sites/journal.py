@@ -155,7 +155,8 @@ class ObjectJournal:
         """Do nothing: there are no resources."""
 
 
-Outcome = Literal["crawled", "failed"]
+Outcome = Literal["crawled", "incomplete", "failed"]
+"""An incomplete website counts as crawled, and `--resume` crawls it again."""
 
 
 class _JournalModel(BaseModel):
@@ -237,7 +238,7 @@ class FilesAdvanced(_JournalLine):
 
 
 class WebsiteDone(_JournalLine):
-    """The end of a website, crawled or failed."""
+    """The end of a website, and how it ended."""
 
     event: Literal["website"] = "website"
     website_id: str

@@ -190,12 +190,20 @@ class CrawlSession:
         return listed
 
     def websites(self) -> list[WebsiteCrawl]:
-        """The websites that are still to be crawled."""
+        """The websites that are still to be crawled: those with failures too, if it is resumed."""
         done = self.state.websites() if self.downloader else {}
+        return [
+            website
+            for website in self.all_websites()
+            if done.get(website.website.configuration.id) != "crawled"
+        ]
+
+    def all_websites(self) -> list[WebsiteCrawl]:
+        """The websites of the plan that are enabled."""
         return [
             WebsiteCrawl(session=self, website=Website(configuration))
             for configuration in self.plan.websites
-            if configuration.enabled and done.get(configuration.id) != "crawled"
+            if configuration.enabled
         ]
 
 
@@ -331,7 +339,7 @@ class WebsiteCrawl:
         await asyncio.to_thread(self.session.state.problem, error)
 
     async def finish(self, report: RunReport) -> None:
-        """Record how the website ended: as crawled, if anything of it is in the library."""
+        """Record how the website ended: as failed, if nothing of it is in the library."""
         await self._store_outcomes()
         await asyncio.to_thread(self.frontier.mark_indexed)
         name = self.website.configuration.id
@@ -344,7 +352,8 @@ class WebsiteCrawl:
                 error_message=report.error_summary,
                 timestamp=self.session.context.seams.clock.now(),
             )
-        outcome: Outcome = "failed" if failed else "crawled"
+        outcome: Outcome = "incomplete" if report.error_summary else "crawled"
+        outcome = "failed" if failed else outcome
         await asyncio.to_thread(self.session.state.website, name, outcome, error)
 
     def _crawler(self) -> Crawler:
@@ -435,6 +444,8 @@ async def open_session(
             readers=readers,
             downloader=downloader,
         )
+        if plan.resume:
+            await asyncio.to_thread(_recall, session)
         session.watch = watch or session.watch
         async with open_browser(context.settings, enabled=plan.browser) as session.browser:
             yield session
@@ -464,6 +475,13 @@ def _open_state(plan: Plan, output: Output, context: Context) -> CrawlState:
     for part in output.parts():
         part.discard()
     return state
+
+
+def _recall(session: CrawlSession) -> None:
+    """Name the PDFs of a resumed crawl that its files do not name."""
+    for website in session.all_websites():
+        for urls in website.frontier.discovered():
+            session.state.recall(urls)
 
 
 def _is_started(part: CrawlPart, output: Output) -> bool:
