@@ -125,6 +125,7 @@ def test_statement_is_read_as_it_was_written_signed_or_not() -> None:
         ("signature", None),
         ("endorsements", [{"key": "x"}]),
     ],
+    ids=lambda value: value if isinstance(value, str) and value.isidentifier() else "",
 )
 def test_no_field_of_a_signed_statement_can_be_changed(field: str, value: Any) -> None:
     made = statement().sign(SigningKey.generate(), [])
