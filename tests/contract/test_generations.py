@@ -10,7 +10,7 @@ from threading import Barrier, Event
 from typing import Any
 
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import select, text, update
 from tests.support.libraries.notes import NoteOffice, ingest, note_library, rows
 from tests.support.upstreams.embedding_endpoint import FINE, NAN, EmbeddingEndpoint, failing
 from tests.support.upstreams.misbehaving import MisbehavingServer
@@ -20,6 +20,7 @@ from fonds.embed.generations import (
     drop,
     ensure_generation,
     find_generation,
+    renew_damaged_vectors,
     roll_back,
     switch,
 )
@@ -36,6 +37,8 @@ from fonds.embed.status import embedding_status, plan_embedding
 from fonds.embed.worker import EmbeddingReport, drain, embed_waiting, embedder_of
 from fonds.errors import EmbedError, ModelMissingError, UsageError
 from fonds.library import Library
+from fonds.maintenance.doctor import check_vectors
+from fonds.maintenance.findings import Health, MaintenanceTarget
 from fonds.seams import Seams
 from fonds.stores.database import open_database
 from fonds.stores.tables import document_chunk_buffer, document_vector_buffer
@@ -145,6 +148,22 @@ def found_in(library: Library, generation: Generation, query: str, limit: int = 
 
 
 # Making -----------------------------------------------------------------------------------
+
+
+def test_damaged_vector_is_named_by_doctor_and_made_again(library: Library) -> None:
+    embed(library)
+    before = rows(library, "SELECT chunk_id, vector FROM document_vector_buffer ORDER BY chunk_id")
+    damage = update(document_vector_buffer).values(vector=bytes(len(before[0]["vector"])))
+    with library.database.write() as connection:
+        connection.execute(damage)
+    target = MaintenanceTarget.of(library)
+    assert [finding.status for finding in check_vectors(target)] == [Health.FAIL]
+    assert renew_damaged_vectors(library.database, library.seams) == len(before)
+    embed(library)
+    query = "SELECT chunk_id, vector FROM document_vector_buffer ORDER BY chunk_id"
+    assert rows(library, query) == before
+    assert [finding.status for finding in check_vectors(target)] == [Health.OK]
+    assert renew_damaged_vectors(library.database, library.seams) == 0
 
 
 def test_first_embedding_makes_a_generation_of_the_setting_and_chooses_it(

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from fonds.cli.output import EXIT_INCOMPLETE, AsJson, err, out, print_json, print_table, safe
 from fonds.cli.process import stoppable
-from fonds.embed.generations import drop, find_generation, roll_back
+from fonds.embed.generations import drop, find_generation, renew_damaged_vectors, roll_back
 from fonds.embed.migration import Migration, migrate
 from fonds.embed.status import EmbeddingPlan, EmbeddingStatus, embedding_status, plan_embedding
 from fonds.embed.worker import EmbeddingReport, Watch, embed_waiting
@@ -187,6 +187,10 @@ def embed(
     *,
     workers: Workers = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of documents.")] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Compare all vectors with their hashes first; renew damaged."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Embed new and changed documents, or change the model.
@@ -198,6 +202,10 @@ def embed(
     """
     if context.invoked_subcommand is not None:
         return
+    if check:
+        with context.obj.library() as library:
+            damaged = renew_damaged_vectors(library.database, library.seams)
+        err.print(f"{damaged:,} damaged vectors removed, to be made again")
     with (
         context.obj.library() as library,
         stoppable(None) as stop,

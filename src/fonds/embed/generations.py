@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Any, Final
+from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, delete, exists, insert, select, text, update
 
@@ -23,8 +24,11 @@ from fonds.stores.tables import (
     embedding_models,
     ingestion_embedding_queue,
 )
+from fonds.stores.vector_buffer import is_damaged, remove_damaged_vectors, vectors_after
 from fonds.stores.vectors import Generation, current_generation, generations
 
+CHECK_BATCH: Final = 1000
+"""Vectors whose hashes are computed from one query."""
 DELETE_BATCH: Final = 5000
 """Vectors deleted in one transaction, which blocks other writers."""
 
@@ -192,6 +196,30 @@ def _enqueue_documents(connection: Connection, generation: Generation, now: date
     for batch in batched(queued):
         enqueue(connection, ingestion_embedding_queue, batch, now)
     return len(rows)
+
+
+def renew_damaged_vectors(database: Database, seams: Seams) -> int:
+    """Remove vectors that differ from their hash, and queue their documents; returns how many."""
+    removed, last = 0, None
+    while True:
+        with database.read() as connection:
+            rows = vectors_after(connection, last, CHECK_BATCH)
+        if not rows:
+            return removed
+        last = rows[-1].chunk_id
+        affected = {row.document_id for row in rows if is_damaged(row)}
+        for document_id in affected:
+            removed += _renew(database, document_id, seams.clock.now())
+
+
+def _renew(database: Database, document_id: UUID, now: datetime) -> int:
+    query = select(documents.c.id, documents.c.content_sha256).where(documents.c.uid == document_id)
+    with database.write() as connection:
+        removed = remove_damaged_vectors(connection, document_id)
+        rows = connection.execute(query).all()
+        queued = [{"record_id": row.id, "input_sha": row.content_sha256} for row in rows]
+        enqueue(connection, ingestion_embedding_queue, queued, now)
+    return removed
 
 
 def _refuse_current(connection: Connection, generation: Generation) -> None:

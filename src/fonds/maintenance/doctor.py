@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
+from uuid import uuid4
 
 from sqlalchemy import Connection, func, select, table, text
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
@@ -30,9 +31,11 @@ from fonds.stores.blobs import open_blobs
 from fonds.stores.database import open_database, sqlite_file
 from fonds.stores.permissions import make_private_folder
 from fonds.stores.tables import document_chunk_buffer, ingestion_logs, ingestion_runs, upload_jobs
+from fonds.stores.vector_buffer import is_damaged, vectors_after
 
 MAX_READ_SECONDS: Final = 20.0
 """Limit for reading the whole database."""
+SAMPLED_VECTORS: Final = 500
 DRIFT: Final = timedelta(seconds=5)
 """The tolerated difference between clocks."""
 
@@ -126,6 +129,19 @@ def check_full_text(target: MaintenanceTarget) -> Iterator[Finding]:
         )
 
 
+def check_vectors(target: MaintenanceTarget) -> Iterator[Finding]:
+    """Check that a sample of the vectors, other ones each time, agrees with its hashes."""
+    with target.database.read() as connection:
+        rows = vectors_after(connection, uuid4(), SAMPLED_VECTORS)
+        rows = rows or vectors_after(connection, None, SAMPLED_VECTORS)
+    damaged = sum(map(is_damaged, rows))
+    summary = f"{damaged:,} of {len(rows):,} sampled vectors differ from their hash"
+    if damaged:
+        yield failure("vectors", summary, "`fonds embed --check` makes damaged ones again")
+    else:
+        yield ok("vectors", f"{len(rows):,} sampled vectors agree with their hash")
+
+
 def check_clock(target: MaintenanceTarget) -> Iterator[Finding]:
     """Check that the clocks here and at the server agree, and that no row is from the future."""
     clock, (wall, monotonic) = target.seams.clock, target.began
@@ -174,6 +190,7 @@ REST: Final[tuple[tuple[str, str, Check], ...]] = (
     ("database", "integrity", check_integrity),
     ("database", "extensions", check_extensions),
     ("database", "full text", check_full_text),
+    ("database", "vectors", check_vectors),
     ("work", "runs", checks.check_runs),
     ("work", "errors", checks.check_errors),
     ("work", "watermarks", checks.check_watermarks),

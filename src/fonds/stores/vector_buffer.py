@@ -277,12 +277,26 @@ def buffer_vectors(
     return set(shas), added
 
 
+def vectors_after(connection: Connection, chunk_id: UUID | None, limit: int) -> list[Any]:
+    """Vectors in the order of their chunks, from one on, or from the first."""
+    columns = (_vector.document_id, _vector.chunk_id, _vector.vector, _vector.vector_sha)
+    query = select(*columns).order_by(_vector.chunk_id).limit(limit)
+    if chunk_id is not None:
+        query = query.where(_vector.chunk_id > chunk_id)
+    return list(connection.execute(query))
+
+
+def is_damaged(row: Any) -> bool:
+    """True if a vector differs from its hash."""
+    return bool(vector_sha(bytes(row.vector)) != row.vector_sha)
+
+
 def remove_damaged_vectors(connection: Connection, document: UUID) -> int:
     """Delete the vectors of a document that differ from their hash, so that they are made again."""
     of_document = _vector.document_id == document
     keys = (_vector.chunk_id, _vector.embed_model, _vector.embed_version)
     rows = connection.execute(select(*keys, _vector.vector, _vector.vector_sha).where(of_document))
-    damaged = [row for row in rows if vector_sha(bytes(row.vector)) != row.vector_sha]
+    damaged = [row for row in rows if is_damaged(row)]
     for row in damaged:
         same = [key == getattr(row, key.name) for key in keys]
         connection.execute(delete(document_vector_buffer).where(of_document, *same))
