@@ -141,6 +141,7 @@ def test_a_table_that_goes_on_over_pages_is_one() -> None:
     assert body.report.tables == 1
     assert "| South | 1 |\n| East | 3 |\n| West | 4 |\n\n" in body.markdown
     assert body.markdown[body.pages[1].offset :].startswith("| East | 3 |")
+    assert [mark.pdf_page for mark in body.pages] == [1, 2]
 
 
 def test_columns_of_prose_are_no_table() -> None:

@@ -275,7 +275,7 @@ class _PdfWriter:
     def _start_page_in_table(self) -> None:
         """No comment may come between two rows: it follows the table."""
         self._page += 1
-        self._writer.page(self._labels[self._page])
+        self._writer.page(self._labels[self._page], self._page + 1)
         before, after = self._margin_texts[self._page : self._page + 2]
         self._margin_texts[self._page + 1] = f"{before} {after}".strip()
 
