@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -9,14 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.crawls import crawl, crawler, seen, told
+from sqlalchemy import select
+from tests.support.crawls import crawl, crawler, plan_for, seen, told
 from tests.zoo import SITES, Answer, Ask, Zoo, ZooSite, serve
 
 from fonds.cli.progress import exit_code
+from fonds.errors import UsageError
 from fonds.library import Library
 from fonds.runs.state import RunReport, RunStatus
-from fonds.sites.models import PdfState
+from fonds.sites.models import DownloadedPDF, PdfState
 from fonds.sites.session import CrawlLimits
+from fonds.sites.website import read_websites
+from fonds.stores.tables import documents
 
 pytestmark = pytest.mark.smoke
 
@@ -47,6 +52,13 @@ class Office:
 
     def paths(self) -> list[str]:
         return [one.path for one in self.zoo.requests]
+
+    def withdrawn(self) -> set[str]:
+        table = documents.c
+        query = select(table.source_url).where(table.gone_at.is_not(None))
+        base = self.zoo.base(self.site)
+        with self.library.database.read() as connection:
+            return {url.removeprefix(base) for url in connection.scalars(query)}
 
     def states(self) -> dict[str, str]:
         base = self.zoo.base(self.site)
@@ -152,3 +164,100 @@ def test_unchanged_pdfs_of_one_website_are_not_taken_for_new_ones_of_another(
         crawl(library, zoo, output, resume=True)
     listed = len(register.listed) + len(list_of_offices.site.listed)
     assert told(output).total_pdfs_discovered == listed
+
+
+# A new crawl ------------------------------------------------------------------------------
+
+
+def test_pdfs_that_a_website_no_longer_lists_are_withdrawn_until_they_are_listed_again(
+    tmp_path: Path,
+) -> None:
+    with office(tmp_path, "register-table") as registry:
+        registry.crawl()
+        page = registry.site.answer(Ask(target=registry.site.start))
+        left_out = registry.site.listed[0].path
+        assert page.body.count(left_out.encode()) == 1
+        shorter = page.body.replace(left_out.encode(), b"/elsewhere.html")
+        registry.answers = {registry.site.start: replace(page, body=shorter)}
+        crawled = registry.crawl()
+        assert registry.withdrawn() == {left_out}
+        registry.answers.clear()
+        listed_again = registry.crawl()
+        assert registry.withdrawn() == set()
+    assert (crawled.status, crawled.counts.gone) == (RunStatus.SUCCESS, 1)
+    assert listed_again.counts.updated == 1
+
+
+@pytest.mark.parametrize("how", ["page", "limit", "shrunk"])
+def test_nothing_is_withdrawn_if_a_website_may_not_have_been_read_to_its_end(
+    tmp_path: Path, how: str
+) -> None:
+    with office(tmp_path, "disclosure-pages") as registry:
+        registry.crawl()
+        empty = Answer(body=b"<title>Reports</title><h1>Reports</h1><p>None.</p>")
+        registry.answers = {
+            "page": {"/reports/page/4/": DOWN},
+            "limit": {},
+            "shrunk": {f"/reports/page/{number}/": empty for number in range(2, 5)},
+        }[how]
+        limits = CrawlLimits(max_pages=2 if how == "limit" else 100)
+        report = registry.crawl(limits=limits)
+        assert registry.withdrawn() == set()
+    assert report.status is RunStatus.PARTIAL
+
+
+def test_pdfs_of_pages_that_robots_txt_forbids_since_are_not_withdrawn(tmp_path: Path) -> None:
+    with office(tmp_path, "disclosure-pages") as registry:
+        registry.crawl()
+        rules = b"User-agent: *\nDisallow: /reports/page/4/\n"
+        registry.answers = {"/robots.txt": Answer(body=rules, media="text/plain")}
+        registry.crawl()
+        assert registry.withdrawn() == set()
+
+
+def test_a_pdf_that_failed_and_is_forbidden_since_is_not_requested_again(tmp_path: Path) -> None:
+    with office(tmp_path, "register-table") as registry:
+        path = registry.site.listed[0].path
+        registry.answers = {path: DOWN}
+        registry.crawl()
+        rules = f"User-agent: *\nDisallow: {path}\n".encode()
+        registry.answers = {"/robots.txt": Answer(body=rules, media="text/plain")}
+        for resume in (True, False):
+            report = registry.crawl(resume=resume)
+            assert path not in registry.paths()
+            assert registry.states()[path] == PdfState.FORBIDDEN
+            assert "robots.txt" in (report.error_summary or "")
+
+
+def test_entries_have_the_status_and_headers_of_the_answers(tmp_path: Path) -> None:
+    with office(tmp_path, "register-table") as registry:
+        registry.crawl()
+        first = told(tmp_path / "output").downloaded_files
+        crawl(registry.library, registry.zoo, tmp_path / "other")
+        second = told(tmp_path / "other").downloaded_files
+    assert {
+        (one.http_status_code, other.http_status_code) for one, other in pairs(first, second)
+    } == {(200, 304)}
+    names = ("Content-Type", "ETag", "Last-Modified")
+    for one, other in pairs(first, second):
+        assert other.http_headers == {name: one.http_headers[name] for name in names}
+
+
+def pairs(
+    first: list[DownloadedPDF], second: list[DownloadedPDF]
+) -> list[tuple[DownloadedPDF, DownloadedPDF]]:
+    others = {each.original_url: each for each in second}
+    return [(each, others[each.original_url]) for each in first]
+
+
+def test_a_website_that_is_disabled_has_no_schedule_and_is_not_run(tmp_path: Path) -> None:
+    with office(tmp_path, "register-table") as registry:
+        plan = plan_for(registry.library, registry.zoo, tmp_path / "output")
+        changes = {"enabled": False, "crawl_frequency": "daily"}
+        disabled = plan.websites[0].model_copy(update=changes)
+        crawled = registry.library.crawl(replace(plan, websites=[disabled]))
+        assert asyncio.run(crawled) == []
+        (website,) = read_websites(registry.library.database)
+        assert website.info.schedule is None
+        with pytest.raises(UsageError, match="is disabled in its configuration"):
+            registry.library.run(website.info.name)

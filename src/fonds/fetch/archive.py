@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from fonds.errors import BlobExistsError, StoreError
 from fonds.fetch.client import Download, Fetcher, Permit, Validators
@@ -13,6 +14,8 @@ from fonds.fetch.rates import Pace
 from fonds.ids import archive_key, changed_key
 from fonds.model import Archived
 from fonds.stores.blobs import Blobs
+
+_NOT_MODIFIED: Final = 304
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,7 +40,9 @@ class DownloadResult:
     record: FileRecord | None
     """The record to store; None if it has not changed."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """The headers that describe the file; none after a 304."""
+    """The headers that describe the file; after a 304, those that are stored."""
+    status: int = 200
+    """Of the response."""
 
 
 class Archive:
@@ -110,7 +115,13 @@ class Archive:
         """Archive what `fetch` returned under `corpus/<source>/<path>`."""
         if download is None:
             assert previous is not None, "an unconditional request never returns None"
-            return DownloadResult(archived=previous.archived, changed=False, record=None)
+            return DownloadResult(
+                archived=previous.archived,
+                changed=False,
+                record=None,
+                headers=_stored_headers(previous),
+                status=_NOT_MODIFIED,
+            )
         try:
             return self._store(source, archive_key(source, path), download, previous)
         finally:
@@ -222,4 +233,14 @@ def _result(
         changed=changed,
         record=None if latest == previous else latest,
         headers=download.headers,
+        status=download.status,
     )
+
+
+def _stored_headers(record: FileRecord) -> dict[str, str]:
+    headers = {
+        "Content-Type": record.archived.media_type,
+        "ETag": record.etag,
+        "Last-Modified": record.last_modified,
+    }
+    return {name: value for name, value in headers.items() if value}

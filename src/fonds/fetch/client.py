@@ -110,6 +110,7 @@ class Download:
     """The fetcher made the file, and it may be moved; others have an owner."""
     start: int = 0
     """The offset of its first byte in the file, if a range was requested and the server sent it."""
+    status: int = 200
     data: bytes | None = field(default=None, repr=False)
     """The content, if it is small enough for memory; there is no file then."""
 
@@ -368,6 +369,7 @@ class Fetcher:
             headers={name: headers[low] for name, low in _FILE_HEADERS if low in headers},
             is_temporary=True,
             start=start,
+            status=response.status,
             data=writer.data,
         )
 

@@ -27,7 +27,6 @@ from fonds.sites.robots import PACE
 from fonds.sites.website import Website
 from fonds.stores.blobs import Data
 
-_HTTP_OK: Final = 200
 _MAX_IN_MEMORY: Final = 512 * 1024
 """Bytes of a PDF that stays in memory until it is stored; a longer one goes through a file."""
 
@@ -197,7 +196,7 @@ class PdfDownloader:
             # Of this crawl, also where an archived file was confirmed by a 304.
             download_timestamp=max(archived.retrieved_at, self.state.started),
             website_id=website,
-            http_status_code=_HTTP_OK,
+            http_status_code=result.status,
             http_headers=dict(result.headers),
             crawl_status="success",
             metadata_version=METADATA_VERSION,

@@ -19,6 +19,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Row, Select, bindparam, delete, exists, func, select, update
 
 from fonds.errors import ConnectionLostError
+from fonds.ids import site_file_id
 from fonds.model import Archived
 from fonds.seams import Clock
 from fonds.sites.models import PdfState
@@ -156,6 +157,23 @@ class Frontier:
         has_pdfs = exists().where(self._of_this_crawl("pdf"))
         with self.database.read() as connection:
             return bool(connection.scalar(select(has_pdfs & ~exists().where(in_sitemap))))
+
+    @repeatable
+    def listed_keys(self) -> frozenset[str]:
+        """The keys of the PDFs that the website lists, or may list, if it was crawled to its end.
+
+        A page that robots.txt forbids may list what is found on no page that was visited.
+        """
+        table, files = site_addresses.c, site_files.c
+        forbidden = exists().where(self._of_this_crawl("page") & (table.state == FORBIDDEN))
+        visited = select(table.url).where(self._of_this_crawl("page"), table.state == VISITED)
+        perhaps = select(files.id).where(
+            files.website_id == self.website, forbidden, files.found_on.not_in(visited)
+        )
+        listed = select(table.url).where(self._of_this_crawl("pdf"))
+        with self.database.read() as connection:
+            keys = {site_file_id(self.website, url) for url in connection.scalars(listed)}
+            return frozenset(keys.union(connection.scalars(perhaps)))
 
     def discovered(self) -> Iterator[list[str]]:
         """The addresses of PDFs of this crawl that were handed on, in batches."""

@@ -17,6 +17,7 @@ from datetime import date, datetime
 from typing import Final
 from uuid import UUID, uuid4
 
+from fonds import ids
 from fonds.context import Context
 from fonds.engine.readers import ReaderPool
 from fonds.errors import (
@@ -29,7 +30,7 @@ from fonds.errors import (
     WrongContentError,
 )
 from fonds.fetch.archive import DownloadResult, FileRecord
-from fonds.model import Discovery, FetchTask, ParsedRecord, Part, Raw, SourceState
+from fonds.model import Discovery, FetchTask, KeyListing, ParsedRecord, Part, Raw, SourceState
 from fonds.runs.state import RunReport, RunStatus
 from fonds.seams import Clock
 from fonds.settings import Settings
@@ -130,6 +131,11 @@ def plan_again(database: Database, website: str, settings: Settings) -> Plan:
         raise UsageError(
             f"No output folder is recorded for {website}. Crawl it once with"
             " `fonds crawl CONFIG --output FOLDER`."
+        )
+    if not previous.configuration.enabled:
+        raise UsageError(
+            f"{website} is disabled in its configuration. Set `enabled` to true there, and crawl it"
+            " with `fonds crawl`."
         )
     return Plan(
         websites=[previous.configuration],
@@ -235,9 +241,12 @@ class WebsiteCrawl:
         )
 
     async def discover(self, state: SourceState, ask: Ask) -> AsyncIterator[Discovery]:  # noqa: ARG002 — pages are fetched as robots.txt allows
-        """The PDFs that the website's pages list."""
+        """The PDFs that the website's pages list; at the end, that it lists no others."""
         async for listed in self.explore():
             yield self.website.task_of(listed)
+        keys = await asyncio.to_thread(self.frontier.listed_keys)
+        prefix = ids.site_file_id(self.website.configuration.id, "").rpartition("/")[0] + "/"
+        yield KeyListing(prefix=prefix, task_keys=keys)
 
     async def enumerate(
         self,
@@ -249,8 +258,8 @@ class WebsiteCrawl:
         documents: dict[str, set[str]] = {}
         async for listed in self.explore():
             documents.setdefault(listed.found_on, set()).add(self.website.task_of(listed).key)
-        for page, ids in documents.items():
-            yield Expected(scope=page, document_ids=frozenset(ids))
+        for page, keys in documents.items():
+            yield Expected(scope=page, document_ids=frozenset(keys))
 
     async def collect(
         self, task: FetchTask, part: Part, previous: FileRecord | None

@@ -51,7 +51,7 @@ class Website:
             title=self.configuration.name,
             organisation=self.configuration.name,
             version=VERSION,
-            schedule=SCHEDULES.get((self.configuration.crawl_frequency or "").lower()),
+            schedule=_schedule_of(self.configuration),
             rate=Rate(per_second=2.0),
             tables=TABLES,
             published_at="not available: pages seldom state when a report was published",
@@ -122,6 +122,11 @@ class Website:
             raw=pdf,
             body=Body(archived=pdf, format="pdf"),
         )
+
+
+def _schedule_of(website: WebsiteConfiguration) -> str | None:
+    frequency = (website.crawl_frequency or "").lower()
+    return SCHEDULES.get(frequency) if website.enabled else None
 
 
 def title_of(url: str, params: Mapping[str, Any]) -> str:
