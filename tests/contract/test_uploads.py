@@ -159,6 +159,33 @@ def test_what_was_read_is_on_the_job_and_the_document(library: Library) -> None:
     assert other["reading"] is None
 
 
+def test_passages_of_equal_rows_below_other_headers_have_other_vectors(library: Library) -> None:
+    user = make_user(library)
+    rows = "\n".join(f"| Benefit number {n} of the plan | paid in full |" for n in range(80))
+    tables = [
+        f"# {name}\n\n| {name} | Limit |\n| --- | --- |\n{rows}" for name in ("Gold", "Silver")
+    ]
+    send(library, user, "\n\n".join([*tables, *tables]).encode())
+    work(library)
+    chunk = document_chunk_buffer.c
+    query = select(chunk.text, chunk.meta, _vector.vector_sha).join(
+        document_vector_buffer, _vector.chunk_id == chunk.chunk_id
+    )
+    with library.database.read() as connection:
+        passages = connection.execute(query.order_by(chunk.chunk_ord)).all()
+    last = [row for row in passages if "number 79 " in row.text]
+    assert len({row.text for row in last}) == 1
+    assert [row.meta["locator"]["lead_ins"] for row in last] == [
+        ["Gold | Limit"],
+        ["Silver | Limit"],
+        ["Gold | Limit"],
+        ["Silver | Limit"],
+    ]
+    gold, silver, *again = [row.vector_sha for row in last]
+    assert gold != silver
+    assert again == [gold, silver]
+
+
 def test_damaged_file_is_called_damaged(library: Library) -> None:
     user = make_user(library)
     job = send(library, user, b"%PDF-1.7\n1 0 obj << /Type /Catalog", name="cut.pdf")

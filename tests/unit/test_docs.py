@@ -131,7 +131,7 @@ def test_every_command_and_option_a_page_spells_out_exists(page: Path) -> None:
 
 def test_commands_are_found_in_pages() -> None:
     tutorial, adding = _uses(DOCS / "tutorial.md"), _uses(DOCS / "how-to" / "add-a-source.md")
-    assert ("search", '"salary level for exempt employees" --limit 1') in tutorial
+    assert ("search", '"salary level for exempt employees" --limit 1 --per-document 1') in tutorial
     assert ("bootstrap", "--since 2026-11-01") in tutorial
     assert ("run harbour_notices", "") in adding
 

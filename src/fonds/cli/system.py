@@ -111,7 +111,7 @@ def demonstrate(session: Session) -> int:
             _print_contents(library)
             for query in QUERIES:
                 out.print(f"\n$ fonds search {query!r}\n", style="bold", markup=False)
-                print_results(library.search(query, limit=2), query)
+                print_results(library.search(query, limit=2, per_document=1), query)
             home = library.settings.home
     out.print("try a search of your own:")
     out.print(f'{sys.argv[0]} --home {home} search "wildfire smoke"', markup=False)

@@ -21,7 +21,6 @@ from fonds.embed.costs import costs_of_documents, price_of
 from fonds.errors import EmbedError
 from fonds.seams import Seams
 from fonds.stores.database import Database, repeatable
-from fonds.stores.fulltext import visible_text
 from fonds.stores.vector_buffer import (
     BatchCost,
     PendingPassage,
@@ -304,7 +303,7 @@ class BatchEmbedder:
 
     def _embed(self, batch: PassageBatch) -> _BatchOutcome:
         leaders = batch.leaders
-        texts = [visible_text(passage.text) for passage in leaders]
+        texts = [passage.embedded_text for passage in leaders]
         result = self._client.embed(texts, [passage.tokens for passage in leaders])
         errors = {leaders[index].sha: error for index, error in result.refused.items()}
         vectors = {leaders[index].sha: vector for index, vector in result.vectors.items()}

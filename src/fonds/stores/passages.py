@@ -112,7 +112,7 @@ def replace_passages(
         before = {row.chunk_id: row for row in existing[passages.document_uid]}
         for row in passages.rows(now):
             old = before.pop(row["chunk_id"], None)
-            if old is not None and old.chunk_sha == row["chunk_sha"]:
+            if old is not None and _vector_key(old) == _vector_key_of(row):
                 moved.append({"row": old.id, "title": passages.title, **row})
             else:
                 stale += [old] if old is not None else []
@@ -127,7 +127,7 @@ def replace_passages(
 
 def _existing_rows(connection: Connection, uids: Sequence[UUID]) -> dict[UUID, list[Row[Any]]]:
     table = document_chunk_buffer.c
-    query = select(table.id, table.chunk_id, table.document_id, table.chunk_sha)
+    query = select(table.id, table.chunk_id, table.document_id, table.chunk_sha, table.meta)
     existing: dict[UUID, list[Row[Any]]] = defaultdict(list)
     for row in select_in(connection, query, table.document_id, uids):
         existing[row.document_id].append(row)
@@ -172,19 +172,35 @@ def remove_passages(connection: Connection, fulltext: FullText, uid: UUID) -> No
     _remove(connection, fulltext, list(connection.scalars(rows)))
 
 
-def _take_vectors(connection: Connection, stale: Sequence[Row[Any]]) -> dict[str, list[Row[Any]]]:
-    sha_of = {row.chunk_id: row.chunk_sha for row in stale}
-    vectors: dict[str, list[Row[Any]]] = defaultdict(list)
+_VectorKey = tuple[str, tuple[str, ...]]
+"""The hash of a text, and its lead-ins, which are embedded with it."""
+
+
+def _vector_key(row: Row[Any]) -> _VectorKey:
+    return row.chunk_sha, tuple(row.meta["locator"].get("lead_ins", ()))
+
+
+def _vector_key_of(row: Mapping[str, Any]) -> _VectorKey:
+    return row["chunk_sha"], tuple(row["meta"]["locator"].get("lead_ins", ()))
+
+
+def _take_vectors(
+    connection: Connection, stale: Sequence[Row[Any]]
+) -> dict[_VectorKey, list[Row[Any]]]:
+    key_of = {row.chunk_id: _vector_key(row) for row in stale}
+    vectors: dict[_VectorKey, list[Row[Any]]] = defaultdict(list)
     table = document_vector_buffer
-    for row in select_in(connection, select(table), table.c.chunk_id, list(sha_of)):
-        vectors[sha_of[row.chunk_id]].append(row)
+    for row in select_in(connection, select(table), table.c.chunk_id, list(key_of)):
+        vectors[key_of[row.chunk_id]].append(row)
     return vectors
 
 
 def _relink(
-    connection: Connection, vectors: dict[str, list[Row[Any]]], new_rows: Sequence[dict[str, Any]]
+    connection: Connection,
+    vectors: Mapping[_VectorKey, list[Row[Any]]],
+    new_rows: Sequence[dict[str, Any]],
 ) -> None:
-    linked = [(row, vector) for row in new_rows for vector in vectors.get(row["chunk_sha"], ())]
+    linked = [(row, vector) for row in new_rows for vector in vectors.get(_vector_key_of(row), ())]
     if not linked:
         return
     copies = [

@@ -33,6 +33,7 @@ from sqlalchemy import (
 
 from fonds.stores.columns import Timestamp
 from fonds.stores.database import insert_many, run
+from fonds.stores.fulltext import visible_text
 from fonds.stores.sqlite import batched, select_in
 from fonds.stores.tables import (
     document_chunk_buffer,
@@ -44,6 +45,7 @@ from fonds.stores.tables import (
 from fonds.stores.vectors import Generation, VectorIndex
 
 _chunk: Final = document_chunk_buffer.c
+_HASH_LENGTH: Final = 64
 _vector: Final = document_vector_buffer.c
 
 
@@ -59,13 +61,19 @@ class PendingPassage(NamedTuple):
     """`document_chunk_buffer.id`, which is another one if the text changes."""
     ordinal: int
     sha: str
-    """The hash of the text."""
+    """The hash of the text, and behind it the lead-ins, which are embedded with it."""
     text: str
     tokens: int
     is_reusable: bool
     """True if an equal text had a vector then."""
     document: str
     """`documents.id`"""
+
+    @property
+    def embedded_text(self) -> str:
+        """The text for the model: after the introductions of its lists, the header of its table."""
+        lead_ins = json.loads(self.sha[_HASH_LENGTH:] or "[]")
+        return visible_text("\n".join([*lead_ins, self.text]))
 
 
 class StoredVector(NamedTuple):
@@ -185,18 +193,24 @@ def _columns(generation: Generation, document: Any) -> Select[Any]:
     twin = document_chunk_buffer.alias("twin").c
     is_reusable = exists().where(
         twin.chunk_sha == _chunk.chunk_sha,
+        _lead_ins(twin) == _lead_ins(_chunk),
         _vector.chunk_id == twin.chunk_id,
         _made_by(generation),
     )
     return select(
         _chunk.id,
         _chunk.chunk_ord,
-        _chunk.chunk_sha,
+        _chunk.chunk_sha + _lead_ins(_chunk),
         _chunk.text,
         _chunk.meta["tokens"].as_integer(),
         is_reusable,
         document,
     )
+
+
+def _lead_ins(chunk: Any) -> Any:
+    """The lead-ins as JSON; an empty text if there are none."""
+    return func.coalesce(chunk.meta["locator"]["lead_ins"].as_string(), "")
 
 
 def _has_vector(generation: Generation) -> Any:
@@ -213,12 +227,13 @@ def _made_by(generation: Generation) -> ColumnElement[bool]:
 def vectors_of_texts(
     connection: Connection, generation: Generation, shas: Iterable[str]
 ) -> dict[str, StoredVector]:
-    """The vectors of texts, by hash, as far as they have one."""
+    """The vectors of texts, by hash and lead-ins, as far as they have one."""
     requested = _rows_of(connection, shas)
     holder = (
         select(_vector.chunk_id)
         .join(document_chunk_buffer, _chunk.chunk_id == _vector.chunk_id)
-        .where(_chunk.chunk_sha == requested.c.value, _made_by(generation))
+        .where(_chunk.chunk_sha == func.substr(requested.c.value, 1, _HASH_LENGTH))
+        .where(_chunk.chunk_sha + _lead_ins(_chunk) == requested.c.value, _made_by(generation))
         .limit(1)
         .scalar_subquery()
     )
