@@ -21,7 +21,6 @@ from fonds.normalize.pdf.page import (
     LinePart,
     PdfLine,
     PdfPage,
-    PictureTable,
     TextRun,
 )
 from fonds.normalize.pdf.vertical import vertical_lines
@@ -187,33 +186,7 @@ def lines_of(page: PdfPage) -> list[PdfLine]:
     # A recognizer's order is its own.
     by_position = (page.scanned and page.ocr is not None) or _out_of_order(page.rows)
     lines = _by_position(page) if by_position else _as_drawn(page)
-    return _with_tables([line for line in lines if line.text], page.tables)
-
-
-def _with_tables(lines: list[PdfLine], tables: Iterable[PictureTable]) -> list[PdfLine]:
-    """The lines, each table before the first line below it that is not at its side."""
-    for table in tables:
-        below = (at for at, line in enumerate(lines) if _is_below(line, table))
-        at = next(below, len(lines))
-        column = lines[at - 1].column if at else 0
-        lines.insert(
-            at,
-            PdfLine(
-                text="",
-                x0=table.x0,
-                x1=table.x1,
-                y=table.top,
-                size=table.size,
-                bold=False,
-                column=column,
-                table=table.table,
-            ),
-        )
-    return lines
-
-
-def _is_below(line: PdfLine, table: PictureTable) -> bool:
-    return line.y < table.top and line.x0 < table.x1 and line.x1 > table.x0
+    return [line for line in lines if line.text]
 
 
 # Order ------------------------------------------------------------------------------------

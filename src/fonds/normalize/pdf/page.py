@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from fonds.model import OcrPage
 from fonds.normalize.pdf.grid import Rule, RuledGrid
+from fonds.normalize.pdf.kanji import without_radicals
 from fonds.normalize.pdf.table_model import PdfTable
 
 WORDS: Final = re.compile(r"[^\W_]+")
@@ -78,18 +79,6 @@ class Picture(NamedTuple):
     """Equal for a picture that is shown again."""
 
 
-@dataclass(frozen=True, slots=True)
-class PictureTable:
-    """A table and its place."""
-
-    x0: float
-    x1: float
-    top: float
-    size: float
-    """Of the type in it."""
-    table: PdfTable
-
-
 Box = tuple[float, float, float, float]
 """Left, bottom, right and top, from the lower left corner of the page as a viewer shows it."""
 
@@ -128,8 +117,6 @@ class PdfPage:
     """Degrees that a viewer turns the page clockwise."""
     rows: list[list[TextRun]] = field(default_factory=list)
     """Runs of one line each, in the order of the content stream."""
-    tables: list[PictureTable] = field(default_factory=list)
-    """Those of a picture, whose texts are not among the rows."""
     pictures: list[Picture] = field(default_factory=list)
     """Those that may have a text, which is not read yet."""
     ocr: OcrPage | None = None
@@ -170,7 +157,7 @@ class PdfPage:
     @property
     def is_empty(self) -> bool:
         """Whether nothing was read of it."""
-        return not self.rows and not self.tables
+        return not self.rows
 
     def drop_outside(self) -> None:
         """Leave out what no viewer shows."""
@@ -201,7 +188,7 @@ def cleaned(raw: str) -> tuple[str, int]:
     """
     if raw.isascii() and raw.isprintable():
         return raw, 0
-    text = _LOST.sub("\ufffd", raw.translate(CHARACTERS))
+    text = _LOST.sub("\ufffd", without_radicals(raw.translate(CHARACTERS)))
     removed = len(CONTROL.findall(text))
     return CONTROL.sub("", text) if removed else text, removed
 

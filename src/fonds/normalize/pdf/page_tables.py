@@ -13,7 +13,7 @@ from fonds.normalize.pdf.page import PdfBlock, PdfLine, PdfPage, TextRun
 from fonds.normalize.pdf.ruled_tables import PageTable, ruled_table
 
 _FIRST_MARK: Final = 0xE400
-_MARK: Final = re.compile("([\ue400-\ue9ff])")
+_MARK: Final = re.compile("([\ue400-\ue7ff])")
 _MAX_TABLES: Final = 1_000
 
 

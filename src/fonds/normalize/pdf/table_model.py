@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -79,17 +79,6 @@ class PdfTable:
                 for column in range(cell.column, end):
                     row[column] = cell.texts
         return rows
-
-
-def table_of(rows: Iterable[Sequence[Texts]]) -> PdfTable:
-    """A table without merged cells, from the texts of its rows; blank rows are left out."""
-    inked = [row for row in rows if any(row)]
-    cells = (
-        TableCell(at, column, texts)
-        for at, row in enumerate(inked)
-        for column, texts in enumerate(row)
-    )
-    return PdfTable(tuple(cells))
 
 
 def without_blank_rows(cells: Iterable[TableCell]) -> tuple[TableCell, ...]:

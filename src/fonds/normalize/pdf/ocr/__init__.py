@@ -8,8 +8,8 @@ from statistics import median
 from typing import Any, Final
 
 from fonds.model import OcrPage
+from fonds.normalize.pdf.grid import Rule, RuledGrid, grids_of
 from fonds.normalize.pdf.marks import uncertain
-from fonds.normalize.pdf.ocr.cells import RuledTable, ruled_tables
 from fonds.normalize.pdf.ocr.engines import RecognizedText, Recognizer
 from fonds.normalize.pdf.ocr.picture import (
     Box,
@@ -20,8 +20,7 @@ from fonds.normalize.pdf.ocr.picture import (
     turned,
 )
 from fonds.normalize.pdf.ocr.rules import rules_of, without_rules
-from fonds.normalize.pdf.page import PdfPage, PictureTable, TextRun
-from fonds.normalize.pdf.table_model import table_of
+from fonds.normalize.pdf.page import PdfPage, TextRun
 
 RENDER_SCALE: Final = 300 / 72
 """Three hundred dots an inch, which recognizers are trained on."""
@@ -47,7 +46,8 @@ class _RecognizedPicture:
     height: int
     width: int
     texts: list[RecognizedText]
-    tables: list[RuledTable]
+    rules: list[Rule]
+    grids: list[RuledGrid]
 
 
 def recognize(
@@ -57,7 +57,7 @@ def recognize(
     bitmap = render(scale)
     if bitmap is None:
         return
-    reading = _read(grey_of(bitmap), recognizer, language)
+    reading = _read(grey_of(bitmap), scale, recognizer, language)
     confidence, letters = confidence_of(reading.texts)
     if not letters:
         return
@@ -78,25 +78,61 @@ def confidence_of(texts: Iterable[RecognizedText]) -> tuple[float, int]:
     return round(total / letters, 4) if letters else 0.0, letters
 
 
-def _read(picture: Grey, recognizer: Recognizer, language: str | None) -> _RecognizedPicture:
+def _read(
+    picture: Grey, scale: float, recognizer: Recognizer, language: str | None
+) -> _RecognizedPicture:
     picture = turned(picture, recognizer.rotation(picture, language))
     picture = straightened(picture, lean_of(picture))
-    tables = ruled_tables(*rules_of(picture))
-    cells = [cell.box for table in tables for cell in table.cells]
-    erased = without_rules(picture, (rule for table in tables for rule in table.rules))
-    texts = recognizer.read(erased, cells, language)
     height, width = picture.shape
-    return _RecognizedPicture(height, width, texts, tables)
+    flat, upright = rules_of(picture)
+    middles = [*map(_middle_of_flat, flat), *map(_middle_of_upright, upright)]
+    rules = [_rule(box, height, scale) for box in middles]
+    grids = grids_of(rules)
+    cells = [_pixels(grid.box_of(cell), height, scale) for grid in grids for cell in grid.cells]
+    tables = [_pixels(grid.box, height, scale) for grid in grids]
+    erased = without_rules(
+        picture, (box for box in (*flat, *upright) if any(_is_in(box, one) for one in tables))
+    )
+    texts = recognizer.read(erased, cells, language)
+    return _RecognizedPicture(height, width, texts, rules, grids)
+
+
+def _middle_of_flat(box: Box) -> Box:
+    """The line without its thickness, which is that of a scanner, or of a lean."""
+    middle = (box.y0 + box.y1) // 2
+    return Box(box.x0, middle, box.x1, middle + 1)
+
+
+def _middle_of_upright(box: Box) -> Box:
+    middle = (box.x0 + box.x1) // 2
+    return Box(middle, box.y0, middle + 1, box.y1)
+
+
+def _rule(box: Box, height: int, scale: float) -> Rule:
+    """A line of a picture in points from the lower left corner."""
+    return Rule(
+        box.x0 / scale, (height - box.y1) / scale, box.x1 / scale, (height - box.y0) / scale
+    )
+
+
+def _pixels(box: tuple[float, float, float, float], height: int, scale: float) -> Box:
+    x0, y0, x1, y1 = box
+    return Box(
+        round(x0 * scale), round(height - y1 * scale), round(x1 * scale), round(height - y0 * scale)
+    )
 
 
 def _set_runs(page: PdfPage, reading: _RecognizedPicture) -> None:
-    """Give the page its runs and tables, in points from its lower left corner."""
+    """Give the page its runs and rules, in points from its lower left corner."""
     scale = page.width / reading.width
     size = _prevailing_size(reading.texts) * scale
-    page.tables = [_picture_table(table, reading, scale, size) for table in reading.tables]
-    tables = [table.box for table in reading.tables]
-    aside = [text for text in reading.texts if not any(_is_in(text.box, box) for box in tables)]
-    page.rows = [[_run(text, reading, scale, size)] for text in aside]
+    page.rules, page.grids, page.rows = reading.rules, reading.grids, []
+    for text in reading.texts:
+        run = _run(text, reading, scale, size)
+        if text.text.startswith(" ") and page.rows:
+            page.rows[-1].append(run)
+        else:
+            page.rows.append([run])
 
 
 def _prevailing_size(texts: Sequence[RecognizedText]) -> float:
@@ -133,31 +169,6 @@ def _run(
 def marked(text: RecognizedText) -> str:
     """The text, between marks where it is uncertain."""
     return text.text if text.confidence >= FLOOR else uncertain(text.text, text.confidence)
-
-
-def _picture_table(
-    table: RuledTable, reading: _RecognizedPicture, scale: float, size: float
-) -> PictureTable:
-    cells = {(cell.row, cell.column): cell.box for cell in table.cells}
-    grid = [
-        [_lines_in(cells.get((row, column)), reading.texts) for column in range(table.columns)]
-        for row in range(table.rows)
-    ]
-    x0, y0, x1, _ = table.box
-    top = (reading.height - y0) * scale
-    return PictureTable(x0 * scale, x1 * scale, top, size, table_of(grid))
-
-
-def _lines_in(cell: Box | None, texts: Sequence[RecognizedText]) -> tuple[str, ...]:
-    """The lines of a cell; a text that begins with a space goes on with the one before it."""
-    lines: list[str] = []
-    for text in texts if cell else ():
-        if cell and _is_in(text.box, cell):
-            if lines and text.text.startswith(" "):
-                lines[-1] += marked(text)
-            else:
-                lines.append(marked(text).strip())
-    return tuple(lines)
 
 
 def _is_in(box: Box, around: Box) -> bool:
