@@ -20,11 +20,16 @@ from typing import Any, Final
 from fonds.engine.opening import open_engine
 from fonds.engine.worker import TASK_ID_SIZE
 from fonds.errors import MalformedError, UploadRefusedError
+from fonds.seams import time_left
 
 
 def double(number: int) -> int:
     """Two times the number."""
     return 2 * number
+
+
+def seconds_left(_: object) -> float:
+    return time_left()
 
 
 def unchanged(item: object) -> object:

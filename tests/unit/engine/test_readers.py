@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 from collections.abc import Iterator
@@ -42,6 +43,11 @@ def test_plain_data_is_read_from_threads_and_coroutines(readers: ReaderPool) -> 
     assert readers.read_now(chores.unchanged, plain) == plain
     assert asyncio.run(readers.read(chores.unchanged, plain)) == plain
     assert [o.unwrap() for o in readers.run(chores.unchanged, [plain, plain])] == [plain, plain]
+
+
+def test_a_reading_knows_how_much_time_it_has(one_reader: ReaderPool) -> None:
+    assert 0 < one_reader.read_now(chores.seconds_left, None) <= 60
+    assert chores.seconds_left(None) == math.inf
 
 
 def test_a_child_that_answers_with_a_pickle_is_refused(readers: ReaderPool, tmp_path: Path) -> None:

@@ -95,6 +95,17 @@ def test_a_column_continues_its_paragraph() -> None:
     assert body.markdown == "".join(COLUMNS[1:3]) + "\n"
 
 
+def test_forms_that_japanese_print_does_not_use_are_a_warning() -> None:
+    body = PdfNormalizer(recognizer=None).to_markdown(japanese((72, 700, "三田優德は税を納めた。")))
+    assert body.warnings == ("page 1: its text layer has 德, where Japanese print usually has 徳",)
+    assert "優德" in body.markdown
+
+
+def test_letters_for_parts_of_letters_become_letters() -> None:
+    body = PdfNormalizer(recognizer=None).to_markdown(japanese((72, 700, "⾦額と⽇付を⼊れる。")))
+    assert body.markdown == "金額と日付を入れる。\n"
+
+
 @pytest.mark.parametrize("gap", [13, 24])
 def test_level_lines_stay_in_their_order(gap: float) -> None:
     drawn = [(72, 700 - gap * at, column) for at, column in enumerate(COLUMNS)]

@@ -15,6 +15,7 @@ from fonds.normalize.markdown import MarkdownWriter, html_comment
 from fonds.normalize.pdf.blocks import Joiner, blocks_of, note_names
 from fonds.normalize.pdf.document import Pdf
 from fonds.normalize.pdf.forms import VALUE, insert_values
+from fonds.normalize.pdf.kanji import common_forms, other_forms
 from fonds.normalize.pdf.layout import lines_of
 from fonds.normalize.pdf.losses import left_out_of, loss_warnings
 from fonds.normalize.pdf.marks import without_marks
@@ -107,6 +108,7 @@ def _read(data: bytes, recognizer: Recognizer | None) -> tuple[list[PdfPage], tu
         pages[0].title = pdf.title
     finally:
         pdf.close()
+    warnings += filter(None, map(_about_kanji, pages))
     if removed := sum(page.removed for page in pages):
         warnings.append(f"{removed} control characters removed")
     if not any(map(_has_text, pages)) and not pages[-1].unplaced:
@@ -116,6 +118,14 @@ def _read(data: bytes, recognizer: Recognizer | None) -> tuple[list[PdfPage], tu
 
 def _has_text(page: PdfPage) -> bool:
     return bool(page.ocr or page.filled or not (page.is_empty or page.scanned))
+
+
+def _about_kanji(page: PdfPage) -> str:
+    letters = "" if page.ocr else other_forms(page.run_text)
+    return letters and (
+        f"page {page.number}: its text layer has {', '.join(letters)}, where Japanese print "
+        f"usually has {', '.join(common_forms(letters))}"
+    )
 
 
 def _about_nothing(pages: Sequence[PdfPage], recognizer: Recognizer | None) -> str:
