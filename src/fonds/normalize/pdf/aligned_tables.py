@@ -119,7 +119,7 @@ def aligned_tables(
     """The tables among these runs, which are in none between rules."""
     inked = ([run for run in row if run.text.strip()] for row in drawn)
     upright = [row for row in inked if row]
-    if sum(map(len, upright)) < 2 * _MIN_LINES:
+    if not _has_gaps(run for row in upright for run in row):
         return []
     level = [rule for rule in rules if rule.x1 - rule.x0 > 4 * (rule.y1 - rule.y0)]
     tables = []
@@ -128,6 +128,16 @@ def aligned_tables(
         regions = _regions(lines, ruled)
         tables += [table for region in regions if (table := _table(region, level))]
     return tables
+
+
+def _has_gaps(runs: Iterable[TextRun]) -> bool:
+    """Two lines of a page have a gap: a quick look, for most pages are prose."""
+    ordered = sorted(runs, key=lambda run: (round(run.y0), run.x0))
+    gaps = sum(
+        round(one.y0) == round(other.y0) and other.x0 - one.x1 > _NUMBER_GAP * other.size
+        for one, other in pairwise(ordered)
+    )
+    return gaps > 1
 
 
 # Lines ------------------------------------------------------------------------------------

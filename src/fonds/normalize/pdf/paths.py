@@ -18,6 +18,8 @@ _MAX_OBJECTS: Final = 30_000
 _MAX_SEGMENTS: Final = 8_000
 _MAX_DEPTH: Final = 3
 _MAX_CORNERS: Final = 12
+_LETTER: Final = 9.0
+"""Filled shapes smaller than that are letters and ornaments."""
 _WHITE: Final = 250
 _BAND: Final = 24.0
 _BEYOND: Final = 0.5
@@ -146,6 +148,8 @@ class _Paths:
             return
         if _is_thin(*box):
             yield box
+            return
+        if not style.is_stroked and max(box[2] - box[0], box[3] - box[1]) < _LETTER:
             return
         count = raw.FPDFPath_CountSegments(drawn)
         if not style.is_stroked and count > _MAX_CORNERS:
