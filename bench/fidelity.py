@@ -20,6 +20,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -41,6 +42,9 @@ WORD = re.compile(r"[^\W_]+")
 # Where a line ends in a hyphen, pdfium writes a non-character, or the hyphen and the line's end.
 LINE_END = re.compile("[\ufffe\x02]|-\r\n")
 PDF_WORD = re.compile("[^\\W_]+(?:(?:[\ufffe\x02]|-\r\n)[^\\W\\d_]+)*")
+TERM = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|(?:(?![\u3040-\u30ff\u3400-\u9fff])[^\W_])+")
+COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+"""What the text leaves out, which is listed too."""
 BROKEN = "\n"
 NORMALIZERS = {"pdf_v1": PdfNormalizer(recognizer=None)}
 """Without text recognition: the words of pictures are not in the text layer."""
@@ -140,9 +144,11 @@ def losing_pages(pages: list[list[str]], body: NormalizedBody) -> list[int]:
     """The pages that lose more letters than they may, though no warning names them."""
     starts = {mark.pdf_page: mark.offset for mark in reversed(body.pages)}
     offsets = [starts[number] for number in range(1, len(pages) + 1)] + [len(body.markdown)]
-    slices = [body.markdown[start:end] for start, end in pairwise(offsets)]
-    source = [Counter(rejoined(words, body.markdown)) for words in pages]
-    kept = [Counter(WORD.findall(text.lower())) for text in slices]
+    slices = [COMMENT.sub(" ", body.markdown[start:end]) for start, end in pairwise(offsets)]
+    for passage in body.left_out:
+        slices[(passage.pdf_page or 1) - 1] += f" {passage.text}"
+    source = [Counter(_terms(" ".join(rejoined(words, body.markdown)))) for words in pages]
+    kept = [Counter(_terms(text.lower())) for text in slices]
     missing = [words - have for words, have in zip(source, kept, strict=True)]
     # Notes, and words that the page cuts, are put on the page before or behind.
     spare = [have - words for words, have in zip(source, kept, strict=True)]
@@ -156,6 +162,11 @@ def losing_pages(pages: list[list[str]], body: NormalizedBody) -> list[int]:
         if lost > MAX_LOSS * all_letters and index + 1 not in warned:
             losing.append(index + 1)
     return losing
+
+
+def _terms(text: str) -> list[str]:
+    """Words, but single letters of Japanese and Chinese, whose words depend on where lines end."""
+    return TERM.findall(unicodedata.normalize("NFKC", text))
 
 
 def _letters(words: Counter[str]) -> int:
