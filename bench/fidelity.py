@@ -42,7 +42,7 @@ WORD = re.compile(r"[^\W_]+")
 # Where a line ends in a hyphen, pdfium writes a non-character, or the hyphen and the line's end.
 LINE_END = re.compile("[\ufffe\x02]|-\r\n")
 PDF_WORD = re.compile("[^\\W_]+(?:(?:[\ufffe\x02]|-\r\n)[^\\W\\d_]+)*")
-TERM = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|(?:(?![\u3040-\u30ff\u3400-\u9fff])[^\W_])+")
+TERM = re.compile(r"[a-z0-9]+|[^\W_]")
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 """What the text leaves out, which is listed too."""
 BROKEN = "\n"
@@ -165,7 +165,7 @@ def losing_pages(pages: list[list[str]], body: NormalizedBody) -> list[int]:
 
 
 def _terms(text: str) -> list[str]:
-    """Words, but single letters of Japanese and Chinese, whose words depend on where lines end."""
+    """Words of ASCII, and other letters one by one: Japanese words depend on where lines end."""
     return TERM.findall(unicodedata.normalize("NFKC", text))
 
 
