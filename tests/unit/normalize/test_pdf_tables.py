@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from tests.unit.normalize.written_pdf import LINE, Said, written
 
 from fonds.model import NormalizedBody
-from fonds.normalize.pdf import PdfNormalizer
+from fonds.normalize.pdf import PdfNormalizer, page_tables
+from fonds.normalize.pdf.page import PdfLine
 
 
 def read(*pages: Iterable[Said | str]) -> NormalizedBody:
@@ -161,3 +162,9 @@ def test_contents_without_dots_are_no_table() -> None:
         for part in (Said(72, 700 - 14 * n, title), Said(400, 700 - 14 * n, str(3 * n + 1)))
     ]
     assert tables(page) == ""
+
+
+def test_letter_of_a_font_that_is_like_the_mark_of_a_table_stays_text() -> None:
+    line = PdfLine(text="one \ue7ff two", x0=72, x1=300, y=700, size=10, bold=False)
+    parts = page_tables._divided(line, [])
+    assert [part.text for part in parts] == ["one", "\ue7ff", "two"]

@@ -107,8 +107,10 @@ def _divided(line: PdfLine, tables: Sequence[PageTable]) -> list[PdfLine]:
         return [line]
     parts = []
     for text in filter(None, map(str.strip, _MARK.split(line.text))):
-        if _MARK.fullmatch(text):
-            table = tables[ord(text) - _FIRST_MARK]
+        at = ord(text) - _FIRST_MARK if _MARK.fullmatch(text) else -1
+        # A font may use these characters for letters of its own.
+        if 0 <= at < len(tables):
+            table = tables[at]
             size = max(run.size for run in table.runs)
             parts.append(replace(line, text="", size=size, bold=False, parts=(), table=table.table))
         else:
