@@ -12,7 +12,7 @@ import pytest
 
 from fonds.model import FetchTask, ParsedRecord
 
-_IF_ANY: Final = {"above", "unit", "edition", "uncertain", "report", "pdf_page"}
+_IF_ANY: Final = {"above", "unit", "edition", "uncertain", "report", "pdf_page", "left_out"}
 
 
 def assert_golden(actual: str, golden: Path) -> None:

