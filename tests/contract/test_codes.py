@@ -706,6 +706,36 @@ def test_section_on_which_a_normalizer_breaks_fails_alone(
         assert row["body_ref"] is not None
 
 
+@dataclass
+class CountingNormalizer(BrokenNormalizer):
+    """A normalizer that notes what it is given."""
+
+    given: list[bytes]
+
+    def to_markdown(self, data: bytes, *address: Any) -> Any:
+        self.given.append(data)
+        return self.inner.to_markdown(data, *address)
+
+
+@pytest.mark.parametrize("room", [1 << 20, 100, 0])
+def test_pages_are_normalized_once_if_there_is_room_for_their_texts(
+    libraries: LibraryFactory, room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = libraries.publish(flat(9), "page per node")
+    given: list[bytes] = []
+    monkeypatch.setattr(execute, "_CHECKED_CHARACTERS", room)
+    monkeypatch.setattr(
+        execute, "get_normalizer", lambda name: CountingNormalizer(get_normalizer(name), given)
+    )
+    with libraries.open() as library:
+        (report,) = ingest(library, folder).units
+        assert (report.failures, len(_sections(library))) == ((), 9)
+        texts = len(given)
+        assert len(set(given)) == 9
+    kept = {1 << 20: 9, 0: 0}.get(room)
+    assert texts == 18 - kept if kept is not None else 9 < texts < 18
+
+
 @pytest.mark.parametrize("shape", ["one page", "page per node"])
 def test_pack_that_is_gone_is_missed_by_the_audit_and_made_again(
     libraries: LibraryFactory, shape: Shape

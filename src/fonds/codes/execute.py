@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from hashlib import sha256
 from itertools import islice
 from typing import Any, Final
 
@@ -43,6 +44,8 @@ class PortionResult:
     """Sections whose bytes are stored but could not be parsed, each with its error."""
 
 
+_CHECKED_CHARACTERS: Final = 1 << 20
+"""Of texts that are kept between the check of their bytes and their writing."""
 PENDING: Final = "missing: not loaded yet"
 """The status of a section until its text is loaded."""
 
@@ -60,6 +63,8 @@ class SectionWriter:
         self._head = head
         self._pages = dict(head.pages)
         self._context = context
+        self._checked: dict[str, tuple[str, NormalizedBody]] = {}
+        self._room = _CHECKED_CHARACTERS
 
     @repeatable
     def add_nodes(self, added: Sequence[PlannedNode]) -> None:
@@ -118,10 +123,16 @@ class SectionWriter:
                     changed = update(nodes).where(table.id == row.id)
                     connection.execute(changed.values(status=statuses[row.id]))
 
-    def check(self, node: PlannedNode, data: bytes) -> None:
-        """Raise the error of bytes that cannot be parsed as a section."""
+    def check(self, node: PlannedNode, data: bytes, url: str) -> None:
+        """Raise the error of bytes that cannot be parsed as a section.
+
+        Its text is kept until the section is written, if there is room.
+        """
         shard = self._adapter.shardify(node.leaf(self._head))
-        get_normalizer(shard.normalizer).to_markdown(data)
+        text = get_normalizer(shard.normalizer).to_markdown(data, url)
+        if len(text.markdown) <= self._room:
+            self._room -= len(text.markdown)
+            self._checked[node.id] = (sha256(data).hexdigest(), text)
 
     def _root_row(self, now: datetime) -> dict[str, Any]:
         root = ids.tree_root(self._head.source, self._head.version)
@@ -181,7 +192,9 @@ class SectionWriter:
 
     def _body(self, section: PackedSection, shard: Shard, archived: Archived) -> Body:
         normalizer = get_normalizer(shard.normalizer)
-        text = normalizer.to_markdown(section.pack.read(section.entry), section.entry.url)
+        text = self._take_checked(section)
+        if text is None:
+            text = normalizer.to_markdown(section.pack.read(section.entry), section.entry.url)
         ancestors = tuple(step.label for step in section.node.lineage)
         return Body(
             archived=archived,
@@ -189,6 +202,13 @@ class SectionWriter:
             normalizer=normalizer.label,
             normalized=replace(text, above=ancestors),
         )
+
+    def _take_checked(self, section: PackedSection) -> NormalizedBody | None:
+        """The text of a section that was checked, unless other bytes are in the pack."""
+        digest, text = self._checked.pop(section.node.id, ("", None))
+        if text is not None:
+            self._room += len(text.markdown)
+        return text if digest == section.entry.sha256 else None
 
     def _document_write(self, document: Document) -> DocumentWrite:
         record = ParsedRecord(

@@ -29,6 +29,7 @@ from fonds.errors import (
     StoreError,
     StoreUnavailableError,
 )
+from fonds.fetch.client import Download
 from fonds.model import Archived
 from fonds.runs.concurrency import in_thread
 from fonds.stores.blobs import Blobs, body_ref
@@ -204,9 +205,9 @@ class BatchPacks:
         *,
         prefix: str,
         concurrency: int,
-        check: Callable[[PlannedNode, bytes], None],
+        check: Callable[[PlannedNode, bytes, str], None],
     ) -> None:
-        """`check` raises for a page that cannot be parsed: packs are never changed."""
+        """`check` raises for a page (bytes, address) that cannot be parsed: packs never change."""
         self._check = check
         self._origin = origin
         self._blobs = blobs
@@ -337,7 +338,7 @@ class BatchPacks:
     async def _fetch(self, node: PlannedNode) -> tuple[bytes, Archived] | None:
         try:
             async with self._origin.fetched(node.page or "") as download:
-                data = await in_thread(self._read_checked, node, download.file)
+                data = await in_thread(self._read_checked, node, download)
         except (BudgetSpentError, StoreUnavailableError, MemoryError):
             raise
         except Exception as error:
@@ -357,10 +358,10 @@ class BatchPacks:
         )
         return data, archived
 
-    def _read_checked(self, node: PlannedNode, file: Path) -> bytes:
-        data, span = file.read_bytes(), node.span
+    def _read_checked(self, node: PlannedNode, download: Download) -> bytes:
+        data, span = download.file.read_bytes(), node.span
         body = data[span.start : span.start + span.length] if span else data
-        self._check(node, body)
+        self._check(node, body, download.url)
         return body
 
 
