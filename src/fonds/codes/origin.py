@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import zipfile
 import zlib
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -19,7 +20,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import NamedTemporaryFile
 from typing import IO, Final, Protocol
 from urllib.parse import quote, urlsplit
@@ -245,12 +246,7 @@ class EditionFolder:
         """Names relative to the folder, sorted."""
         if self._path.is_file():
             return [self._path.name]
-        files = (path for path in self._path.rglob("*") if path.is_file())
-        return sorted(path.relative_to(self._path).as_posix() for path in files)
-
-    @cached_property
-    def _names(self) -> frozenset[str]:
-        return frozenset(self.files)
+        return sorted(_files_below(self._path))
 
     def url(self, path: str) -> str:
         """The publisher's address of a file."""
@@ -258,11 +254,30 @@ class EditionFolder:
 
     async def download(self, path: str) -> tuple[Download, bool]:
         """The file at a path, which must be in the folder."""
-        if path not in self._names:
+        file = self._file(path)
+        if file is None:
             raise NotFoundError(f"{self._path.name} has no file {path}")
-        file = self._path if self._path.is_file() else self._path / path
         changed = datetime.fromtimestamp(int(file.stat().st_mtime), UTC)
         return local_download(file, self.url(path), changed), False
+
+    def _file(self, path: str) -> Path | None:
+        """The file at a path that `files` has; a folder of thousands is not listed for that."""
+        if self._path.is_file():
+            return self._path if path == self._path.name else None
+        relative, file = PurePosixPath(path), self._path / path
+        is_inside = not relative.is_absolute() and ".." not in relative.parts
+        has_that_name = is_inside and relative.as_posix() == path
+        # Unlike a Path's method, this is False for names that the system refuses.
+        return file if has_that_name and os.path.isfile(file) else None  # noqa: PTH113
+
+
+def _files_below(folder: Path) -> Iterator[str]:
+    """The names of all files, relative to a folder; many times faster than `rglob`."""
+    for above, _, names in os.walk(folder):
+        prefix = Path(above).relative_to(folder).as_posix()
+        for name in names:
+            if os.path.isfile(f"{above}/{name}"):  # noqa: PTH113 — a Path of each takes longer
+                yield name if prefix == "." else f"{prefix}/{name}"
 
 
 class Address:

@@ -515,13 +515,15 @@ async def _units(origin: Origin, files: Sequence[str]) -> list[UscTitle]:
             folders[folder] = unit
         else:
             titles.append(unit)
-    of_sections = [_with_all_sections(unit, files) for unit in folders.values()]
+    siblings: dict[str, list[str]] = {folder: [] for folder in folders}
+    for name in files:
+        if (folder := dirname(name)) in siblings:
+            siblings[folder].append(name)
+    of_sections = [_with_sections(unit, siblings[folder]) for folder, unit in folders.items()]
     return sorted([*titles, *of_sections], key=lambda unit: "!" in unit.page)
 
 
-def _with_all_sections(unit: UscTitle, files: Sequence[str]) -> UscTitle:
-    folder = dirname(unit.page)
-    siblings = [name for name in files if dirname(name) == folder]
+def _with_sections(unit: UscTitle, siblings: Sequence[str]) -> UscTitle:
     pages = sorted(filter(section_in, siblings), key=section_in) or [unit.page]
     return replace(unit, page=pages[0], sections=tuple(pages))
 
