@@ -91,6 +91,11 @@ def test_pdfs_behind_addresses_that_do_not_say_so_are_found(visit: Visit) -> Non
     assert visit.report("accounts-behind").counts.inserted == 10
 
 
+def test_bytes_in_shift_jis_are_read_as_such_whatever_is_claimed(visit: Visit) -> None:
+    verdict = visit.verdict(BY_ID["kusunoki-claims-utf8"])
+    assert (verdict.organizations_right, verdict.periods_right) == (1.0, 1.0), verdict.mistaken
+
+
 def test_a_redirect_into_what_robots_txt_forbids_is_not_followed(visit: Visit) -> None:
     states = {row.url.rpartition("/")[2]: row.state for row in visit.files["amt-umleitung"]}
     assert states.pop("2023.pdf") == PdfState.INDEXED

@@ -261,4 +261,45 @@ MIYAMA = ZooSite(
     notes="base href, ../ links, the period only in the file's name",
 )
 
-SITES = (TSUBAKI, OKIMI, MIDORIKAWA, FUJINO, MIYAMA)
+# Shift_JIS, though the server and the page claim UTF-8; hardly more than names.
+
+_KUSUNOKI = (
+    "楠野県医師連盟",
+    "民社協会",
+    "岐南後援会",
+    "楠野県商工政治連盟",
+    "能登ソーラー政治連盟",
+)
+_KUSUNOKI_PAGE = """<html lang="ja"><head><meta charset="utf-8"><title>楠野県</title></head><body>
+<h1>楠野県</h1>
+{years}
+</body></html>"""
+
+KUSUNOKI = ZooSite(
+    id="kusunoki-claims-utf8",
+    name="楠野県選挙管理委員会",
+    start="/shikin/",
+    encoding="cp932",
+    listed=reports(
+        (f"/shikin/h{era}/{number}.pdf", name, f"{1988 + era}-annual")
+        for era in (29, 30)
+        for number, name in enumerate(_KUSUNOKI)
+    ),
+    pages={
+        "/shikin/": fill(
+            _KUSUNOKI_PAGE,
+            years=lines(
+                f"<h2>平成{era}年分</h2><ul>"
+                + lines(
+                    f'<li><a href="h{era}/{number}.pdf">{name}</a></li>'
+                    for number, name in enumerate(_KUSUNOKI)
+                )
+                + "</ul>"
+                for era in (29, 30)
+            ),
+        )
+    },
+    notes="bytes in Shift_JIS, and UTF-8 in the header and in the page",
+)
+
+SITES = (KUSUNOKI, TSUBAKI, OKIMI, MIDORIKAWA, FUJINO, MIYAMA)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 _BOMS: Final = (
@@ -70,6 +71,14 @@ _EAST_ASIAN: Final = {
     "cp949": _COMMON_OF["cp949"],
     "big5": _COMMON_OF["big5"],
 }
+# Names of offices and parties have few of the characters of prose, but some of these.
+_JAPANESE_NAMES: Final = _JAPANESE | frozenset(
+    "県市区町村都府道党連盟支部議員選挙政治団体協民主自由"
+)
+_MIN_JAPANESE: Final = 3
+"""Different characters that are evidence of Japanese."""
+_MIN_JAPANESE_RATIO: Final = 0.9
+_MIN_NAMES_RATIO: Final = 0.1
 _UTF16: Final = ("utf-16-le", "utf-16-be")
 _SAMPLE: Final = 65_536
 _PLAUSIBLE: Final = 0.18
@@ -201,9 +210,10 @@ def _only_looks_like_utf8(data: bytes, declared: str | None) -> bool:
 
 def _legacy(data: bytes, declared: str | None) -> tuple[str, str, tuple[str, ...]]:
     right, wrong = _utf8_bytes(data)
-    if right and right >= wrong * 2:
+    best = _japanese(data, declared, right < wrong)
+    if best is None and right and right >= wrong * 2:
         return _repaired(data)
-    if (best := _east_asian(data, declared)) is not None:
+    if (best := best or _east_asian(data, declared)) is not None:
         text = data.decode(best)
         return text, best, _contradicted(declared, best) or _guessed(declared, best)
     if declared and declared not in {"utf-8", "cp1252", *_EAST_ASIAN}:
@@ -242,6 +252,48 @@ def _east_asian(data: bytes, declared: str | None) -> str | None:
             )
     best = max(scores, key=lambda name: scores[name], default=None)
     return best if best is not None and scores[best] > _PLAUSIBLE else None
+
+
+def _japanese(data: bytes, declared: str | None, is_not_utf8: bool) -> str | None:  # noqa: FBT001 — of one caller
+    """The codec by which the bytes are Japanese, also if they are little more than names.
+
+    Half-width kana are also what a codec makes of UTF-8, so they need others beside them.
+    """
+    if declared not in {None, "utf-8", "cp932", "euc_jp"}:
+        return None
+    # Of katakana in cp932, every other byte may be ASCII; so may what follows quotes in cp1252.
+    min_names = _MIN_NAMES_RATIO if _runs_long(data) else 0.5
+    for encoding in ("cp932", "euc_jp"):
+        text = _strict(data, encoding)
+        characters = _NON_ASCII.findall(text[:_SAMPLE]) if text else []
+        half = sum("\uff61" <= character <= "\uff9f" for character in characters)
+        full = [character for character in characters if _is_common_japanese(character)]
+        kana_or_names = sum(
+            "\u3041" <= each <= "\u30ff" or each in _JAPANESE_NAMES for each in full
+        )
+        if (
+            len(set(full)) >= _MIN_JAPANESE
+            and len(full) >= _MIN_JAPANESE_RATIO * (len(characters) - half)
+            and kana_or_names >= min_names * len(full)
+            and half <= len(full) * (1 if is_not_utf8 else 0.5)
+        ):
+            return encoding
+    return None
+
+
+def _is_common_japanese(character: str) -> bool:
+    """True for kana, punctuation, full-width letters, and the kanji of JIS level 1."""
+    if "\u3000" <= character <= "\u30ff" or "\uff01" <= character <= "\uff5e":
+        return True
+    return character in _level_1()
+
+
+@cache
+def _level_1() -> frozenset[str]:
+    """The 2,965 common kanji, which stand before all others in both encodings."""
+    rows = range(16, 48)
+    pairs = (bytes((0xA0 + row, cell)) for row in rows for cell in range(0xA1, 0xFF))
+    return frozenset(filter(None, (pair.decode("euc_jp", "ignore") for pair in pairs)))
 
 
 def _few_high(data: bytes) -> bool:

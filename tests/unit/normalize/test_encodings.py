@@ -43,6 +43,28 @@ def test_a_byte_order_mark_decides_and_disappears(encoding: str) -> None:
     assert decoded.warnings == ()
 
 
+@pytest.mark.parametrize("encoding", ["cp932", "euc_jp"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "岐阜県",
+        "平成30年分 椿県医師連盟 民社協会 能登ソーラー政治連盟",
+        "ソーラー ネットワーク トップページ",
+        "ﾃｽﾄ ﾎｰﾑ 岐阜県選挙管理委員会",
+    ],
+)
+def test_japanese_names_are_no_utf8_whatever_is_declared(text: str, encoding: str) -> None:
+    markup = f'<meta charset="utf-8"><title>Reports</title><li><a href="a.pdf">{text}</a>'
+    decoded = decode(markup.encode(encoding), declared="utf-8")
+    assert (decoded.text, decoded.encoding) == (markup, encoding)
+
+
+@pytest.mark.parametrize("text", ["“Hello” she said—§ 5 … ‘it’s’”", "ÉTAT ÑANDÚ AÇÃO"])
+def test_accents_and_quotes_are_not_taken_for_japanese(text: str) -> None:
+    assert decode(text.encode("cp1252"), declared="utf-8").text == text
+    assert decode(text.encode() + b"\x92", declared="utf-8").text == f"{text}’"
+
+
 def test_a_contradicted_declaration_is_named() -> None:
     decoded = decode(b'<meta charset="iso-8859-1">' + "café".encode())
     assert decoded.encoding == "utf-8"
