@@ -15,10 +15,11 @@ from fonds.errors import UsageError
 from fonds.sites.pages.listing import PdfList, classes, distinct, has_class
 from fonds.sites.pages.outline import column_of, item_of
 from fonds.sites.pages.page import Link
-from fonds.sites.pages.selectors import value
+from fonds.sites.pages.selectors import source_of, value
 from fonds.sites.pages.urls import file_name
 from fonds.sites.pages.wording import (
     bare_name,
+    has_year,
     is_generic,
     is_heading_of,
     is_organization_like,
@@ -172,6 +173,7 @@ class Metadata:
         self._listing = listing
         self._trail = trail
         self._title = listing.page.title()
+        self._pdfs = {link.element: link.url for link in listing.pdfs if link.element is not None}
         self._values: dict[tuple[str, Any], str] = {}
 
     def expressions(self, links: Sequence[Link]) -> dict[str, str]:
@@ -297,6 +299,9 @@ class Metadata:
         else:
             expressed = self._value(expression, link) if expression else ""
             item_text = self._listing.item_text(link)
+            if has_year(link.text) or has_year(file_name(link.url)):
+                expressed = "" if self._is_of_neighbour(expression, link) else expressed
+                item_text = self._without_neighbours(item_text, link)
             near = [expressed, link.text, item_text]
             headings = [
                 without_dates(text) for text in self._listing.outline.headings(link.element)
@@ -313,6 +318,24 @@ class Metadata:
             without_dates(self._title),
         ]
         return period_of(*near, *headings, *far, folder)
+
+    def _is_of_neighbour(self, expression: str | None, link: Link) -> bool:
+        """True if an expression reads an element with the links to other PDFs."""
+        source = source_of(expression, link.element) if expression else None
+        return source is not None and next(self._neighbours(source, link), None) is not None
+
+    def _without_neighbours(self, text: str, link: Link) -> str:
+        """The text of a link's item without the texts of other links in it."""
+        item = item_of(link.element, self._listing.others)
+        for other in self._neighbours(item, link):
+            text = text.replace(" ".join(other.text_content().split()), " ", 1)
+        return text
+
+    def _neighbours(self, source: Any, link: Link) -> Iterator[Any]:
+        """The elements in another one that link to other PDFs."""
+        for element in source.iter():
+            if self._pdfs.get(element, link.url) != link.url:
+                yield element
 
     def _value(self, expression: str | None, link: Link) -> str:
         if not expression:

@@ -86,6 +86,16 @@ def value(expression: str, element: Any, *, column: int = 1) -> str:
     return " ".join(str(result)[:4000].split()) if not isinstance(result, bool) else ""
 
 
+def source_of(expression: str, element: Any) -> Any:
+    """The element whose text is the value of an expression; None if it is no element's."""
+    try:
+        result = _evaluated(checked(expression), element)
+    except UsageError:
+        return None
+    result = next(iter(result), None) if isinstance(result, list) else result
+    return result if _is_element(result) else None
+
+
 def _evaluated(expression: str, element: Any, *, column: int = 1) -> Any:
     try:
         return _compiled(expression)(element, column=column)
