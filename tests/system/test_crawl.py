@@ -88,7 +88,16 @@ def test_what_robots_txt_forbids_is_told_of_and_never_asked_for(visit: Visit) ->
 def test_pdfs_behind_addresses_that_do_not_say_so_are_found(visit: Visit) -> None:
     verdict = visit.verdict(BY_ID["accounts-behind"])
     assert verdict.recall == 1.0, verdict.missing
-    assert visit.report("accounts-behind").counts.inserted == 10
+    assert visit.report("accounts-behind").counts.inserted == 12
+    requests = [one.path for one in visit.requests if one.site == "accounts-behind"]
+    assert requests.count("/show?doc=61") == 2, "once as a page, up to its headers, once as a PDF"
+
+
+def test_pdfs_behind_links_that_only_say_view_have_the_party_and_year_of_their_row(
+    visit: Visit,
+) -> None:
+    verdict = visit.verdict(BY_ID["accounts-behind"])
+    assert (verdict.organizations_right, verdict.periods_right) == (1.0, 1.0), verdict.mistaken
 
 
 def test_bytes_in_shift_jis_are_read_as_such_whatever_is_claimed(visit: Visit) -> None:

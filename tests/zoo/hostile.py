@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from tests.zoo.site import NOT_FOUND, Answer, Ask, Truth, ZooSite, fill, lines, pdf, reports
+from tests.zoo.site import NOT_FOUND, Answer, Ask, Route, Truth, ZooSite, fill, lines, pdf, reports
 
 # Each link leads through /go?id=… to the file.
 
@@ -298,6 +298,8 @@ _BEHIND = (
     ("/show?doc=42", "Old Quarter Union", 2022, "refresh"),
     ("/show?doc=51", "Hillside Citizens", 2023, "refresh"),
     ("/show?doc=52", "Hillside Citizens", 2022, "disposition"),
+    ("/show?doc=61", "Weir Keepers League", 2023, "large"),
+    ("/show?doc=62", "Weir Keepers League", 2022, "large, without a type"),
 )
 
 _BEHIND_PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Accounts</title>
@@ -309,11 +311,14 @@ _REFRESH = """<html><head><meta http-equiv="refresh" content="0; url={target}"><
 <body><a href="{target}">Continue</a></body></html>"""
 
 
-def _behind(path: str, how: str) -> Answer:
+def _behind(path: str, how: str) -> Route:
     target = f"/store/{path.rpartition('=')[2]}"
     body = pdf(path)
     if how == "type":
         return Answer(body=body, media="application/pdf")
+    if how.startswith("large"):
+        media = "application/octet-stream" if "without" in how else "application/pdf"
+        return lambda _ask: Answer(body=pdf(path, padding=17 << 20), media=media)
     if how == "disposition":
         headers = {"Content-Disposition": 'attachment; filename="accounts.pdf"'}
         return Answer(body=body, media="application/octet-stream", headers=headers)
@@ -350,7 +355,7 @@ BEHIND = ZooSite(
     | {
         f"/store/{path.rpartition('=')[2]}": Answer(body=pdf(path), media="application/pdf")
         for path, _, _, how in _BEHIND
-        if how not in {"type", "disposition"}
+        if how not in {"type", "disposition"} and "large" not in how
     },
     notes="PDFs behind addresses without an ending, redirects of any kind and refreshing pages",
 )

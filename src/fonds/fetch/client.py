@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -144,6 +144,9 @@ class RequestCounts:
 Permit = Callable[[str], Awaitable[Pace]]
 """The pace at which an address may be requested; FetchError if it may not be."""
 
+Check = Callable[[Mapping[str, str], bytes], None]
+"""Called with the headers of a file, in lower case, and its first bytes, as they were sent."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Hop:
@@ -159,6 +162,7 @@ class _Hop:
     headers: Mapping[str, str] = field(repr=False)
     byte_range: tuple[int, int] | None
     permit: Permit | None
+    check: Check | None
 
     @property
     def is_conditional(self) -> bool:
@@ -223,10 +227,12 @@ class Fetcher:
         max_size: int | None = None,
         byte_range: tuple[int, int] | None = None,
         permit: Permit | None = None,
+        check: Check | None = None,
     ) -> Download | None:
         """The file at an address, or None if it has not changed since the validators.
 
-        `permit` is asked before each request, also of a redirect, and gives its pace.
+        `permit` is asked before each request, also of a redirect, and gives its pace. `check` sees
+        the headers of the file and its first bytes, and may raise: then no more of it is read.
 
         A download of at most `max_in_memory` bytes is in memory and not in a file. TooLargeError
         at the first byte beyond `max_size`, or beyond the limit of the settings if that is less.
@@ -245,6 +251,7 @@ class Fetcher:
             headers=headers or {},
             byte_range=byte_range,
             permit=permit,
+            check=check,
         )
         backoff = Backoff(self._settings, self._seams.rng)
         while True:
@@ -340,6 +347,11 @@ class Fetcher:
     ) -> Download:
         retrieved_at = response.received_at or self._seams.clock.now()
         headers = fold_headers(response.headers)
+        body = aiter(response.body)
+        if hop.check is not None:
+            first = await anext(body, b"")
+            hop.check(headers, first)
+            body = _joined(first, body)
         writer = BodyWriter(
             hop.target,
             self._folder,
@@ -350,7 +362,7 @@ class Fetcher:
             max_in_memory=hop.max_in_memory,
         )
         try:
-            await _save(writer, response.body, deadline)
+            await _save(writer, body, deadline)
             await response.body.aclose()
             sha256 = writer.finish()
         except BaseException:
@@ -382,7 +394,15 @@ def _require_range(hop: _Hop, response: HttpResponse) -> None:
         raise RefusedError(f"{public_url(hop.target)} sent another range than requested: {sent!r}")
 
 
-async def _save(writer: BodyWriter, stream: BodyStream, deadline: asyncio.Timeout) -> None:
+async def _joined(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    yield first
+    async for chunk in rest:
+        yield chunk
+
+
+async def _save(
+    writer: BodyWriter, stream: AsyncIterator[bytes], deadline: asyncio.Timeout
+) -> None:
     """Write a body; every MiB that arrives extends the deadline."""
     first_deadline = deadline.when()
     extend_at = _MIB

@@ -290,7 +290,7 @@ def _is_common_japanese(character: str) -> bool:
 
 @cache
 def _level_1() -> frozenset[str]:
-    """The 2,965 common kanji, which stand before all others in both encodings."""
+    """The 2,965 common kanji: the first rows of kanji in both encodings."""
     rows = range(16, 48)
     pairs = (bytes((0xA0 + row, cell)) for row in rows for cell in range(0xA1, 0xFF))
     return frozenset(filter(None, (pair.decode("euc_jp", "ignore") for pair in pairs)))

@@ -6,8 +6,9 @@ If its pages list nothing, the sitemaps that it publishes for crawlers are read.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final
@@ -26,7 +27,7 @@ from fonds.errors import (
     TooLargeError,
     WrongContentError,
 )
-from fonds.fetch.client import Download
+from fonds.fetch.client import Check, Download
 from fonds.sites import sitemaps
 from fonds.sites.browser import Browser
 from fonds.sites.frontier import Frontier, Listed, PageVisit, Visited
@@ -49,6 +50,8 @@ READ_AHEAD: Final = 64
 MAX_OVER_LIMITS: Final = 20
 """Pages of a website that may exceed the limits of a reader process; the rest is not read."""
 _PDF: Final = b"%PDF-"
+_PDF_TYPE: Final = re.compile(r"\s*application/(?:x-)?pdf\b", re.IGNORECASE)
+_PDF_NAME: Final = re.compile(r"filename\*?=[^;]*\.pdf\b", re.IGNORECASE)
 _TOO_MANY: Final = (
     f"not requested, since {MAX_OVER_LIMITS} pages of this website took too much time or memory"
 )
@@ -56,6 +59,20 @@ _NESTED: Final = f"it is an index below {sitemaps.MAX_LEVELS - 1} others, which 
 _PROBLEMS: Final = (FetchError, EngineError)
 _EXPECTED: Final = (NotFoundError, RobotsForbiddenError, TooLargeError)
 """Errors that are not problems of the crawl: dead links, what robots.txt forbids, large files."""
+
+
+class _IsPdfError(FetchError):
+    """A page is a PDF; as such it is fetched without the limits of pages."""
+
+
+def _check_page(headers: Mapping[str, str], first: bytes) -> None:
+    """Raise if headers or first bytes tell that a page is a PDF, however large."""
+    is_typed = _PDF_TYPE.match(headers.get("content-type", "")) or _PDF_NAME.search(
+        headers.get("content-disposition", "")
+    )
+    # A server may apologise in HTML under the name of the file.
+    if first.startswith(_PDF) or (is_typed and not first.lstrip().startswith(b"<")):
+        raise _IsPdfError("it is a PDF")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +179,10 @@ class Crawler:
                 raise ItemTimeoutError(_TOO_MANY)
             await self.robots.permit(visit.url)  # before a slot is taken
             async with self.slots:
-                download = await self._fetch(visit.url)
+                download = await self._fetch(visit.url, check=_check_page)
             return await self._read(visit, download)
+        except _IsPdfError:
+            return _VisitedPage(Visited(visit=visit, pdfs=(_as_pdf(visit),), is_pdf=True))
         except StoreUnavailableError:
             raise
         except FondsError as error:
@@ -177,7 +196,9 @@ class Crawler:
         self.unread += 1
         self.first_error = self.first_error or f"{url}: {problem}"
 
-    async def _fetch(self, url: str, max_size: int = MAX_PAGE_SIZE) -> Download:
+    async def _fetch(
+        self, url: str, max_size: int = MAX_PAGE_SIZE, check: Check | None = None
+    ) -> Download:
         download = await self.context.fetcher.download(
             url,
             source=self.website.info.name,
@@ -185,6 +206,7 @@ class Crawler:
             max_in_memory=MAX_IN_MEMORY,
             max_size=max_size,
             permit=self.robots.permit,
+            check=check,
         )
         assert download is not None, "an unconditional request never returns None"
         return download
@@ -197,9 +219,7 @@ class Crawler:
 
     async def _read(self, visit: PageVisit, download: Download) -> _VisitedPage:
         try:
-            if download.head(len(_PDF)) == _PDF:
-                download.discard()
-                return _VisitedPage(Visited(visit=visit, pdfs=(_as_pdf(visit),), is_pdf=True))
+            _check_page({}, download.head(len(_PDF)))  # again, if it was sent compressed
             page = unparsed_page(download, self.readers)
             if self.browser is not None:
                 page = await self.browser.render(page, fetch=self._fetch_for_page)

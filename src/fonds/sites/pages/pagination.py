@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from fonds.sites.pages.listing import PdfList, classes, has_class
-from fonds.sites.pages.page import Link, WebPage
+from fonds.sites.pages.page import Link, WebPage, single_line
 from fonds.sites.pages.urls import is_other_file, is_trap, same_site
 from fonds.sites.pages.wording import (
     has_year,
@@ -18,6 +18,7 @@ from fonds.sites.pages.wording import (
     is_organization_like,
     is_unwanted,
     normalized,
+    organization_name,
 )
 
 _NEXT: Final = re.compile(
@@ -44,6 +45,7 @@ _NUMBERS: Final = re.compile(r"\d+")
 _CACHE_SIZE: Final = 512
 _MAX_FURTHER: Final = 3000
 _MAX_GAP: Final = 2
+_MAX_DESCRIPTION: Final = 160
 _MAX_DIGITS: Final = 3
 """Of the number of a page; a year has four."""
 _LIST_WORDS: Final = re.compile(
@@ -103,9 +105,20 @@ def further(listing: PdfList, *, exclude: Iterable[str] = ()) -> list[tuple[str,
         promise = _promise(link, listing)
         if promise > 0:
             excluded.add(link.url)
-            ranked.append((-promise, position, link.url, link.text))
+            ranked.append((-promise, position, link.url, _description(link)))
     ranked.sort()
     return [(url, text) for _, _, url, text in ranked[:_MAX_FURTHER]]
+
+
+def _description(link: Link) -> str:
+    """The text of a link; of one that says nothing, such as "View", the other cells of its row."""
+    text = normalized(link.text)
+    row = None if link.element is None else next(link.element.iterancestors("tr"), None)
+    if row is None or has_year(text) or (organization_name(text) and not is_generic(text)):
+        return link.text
+    cells = [single_line(cell.text_content()) for cell in row.iterchildren("td", "th")]
+    words = ", ".join(cell for cell in cells if cell and normalized(cell) != text)
+    return words if words and len(words) <= _MAX_DESCRIPTION else link.text
 
 
 def _promise(link: Link, listing: PdfList) -> float:

@@ -87,7 +87,7 @@ def value(expression: str, element: Any, *, column: int = 1) -> str:
 
 
 def source_of(expression: str, element: Any) -> Any:
-    """The element whose text is the value of an expression; None if it is no element's."""
+    """The element whose text is the value of an expression; None for other text."""
     try:
         result = _evaluated(checked(expression), element)
     except UsageError:
