@@ -54,7 +54,7 @@ def test_a_file_that_kills_its_reader_takes_nothing_with_it(
     readers: ReaderPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pdf_opener, "open_pdf", _deadly)
-    with pytest.raises(WrongContentError, match="the worker ended"):
+    with pytest.raises(WrongContentError, match="the process that read it crashed"):
         check_pdf(file(tmp_path, b"\r\n" + pdf("A report")), readers)
     monkeypatch.undo()
     check_pdf(file(tmp_path, b"\r\n" + pdf("A report")), readers)
