@@ -17,6 +17,7 @@ from fonds.model import NormalizedBody
 from fonds.normalize.encodings import decode
 from fonds.normalize.html import Html, HtmlArticle
 from fonds.normalize.html.walker import HtmlWalker
+from fonds.normalize.markdown import visible_text
 from fonds.normalize.registry import Normalizer
 
 WORD = re.compile(r"[^\W_]+")
@@ -33,7 +34,7 @@ def markdown(page: str) -> str:
 
 def test_it_is_a_normalizer_with_a_label() -> None:
     assert isinstance(Html(), Normalizer)
-    assert Html().label == "html_v1@1.2.1"
+    assert Html().label == "html_v1@1.3.0"
 
 
 def test_scripts_styles_navigation_head_and_comments_leave_no_word() -> None:
@@ -387,3 +388,135 @@ def test_a_listing_that_begins_with_many_blank_lines_takes_no_longer_than_its_si
     assert time.process_time() - begun < 5  # 17 seconds where each line is removed by itself
     assert found == markdown("<pre>  kept\n\nas it is</pre>")
     assert "  kept\n\nas it is\n" in found
+
+
+# Boilerplate ------------------------------------------------------------------------------------
+
+LAW = "<p>" + "The Secretary shall publish a list of all lamps each year. " * 4 + "</p>"
+
+
+def words_of(page: str) -> list[str]:
+    return " ".join(map(str, etree.HTML(page).itertext())).split()
+
+
+LINKS = "<a href='/a'>Home</a> <a href='/b'>Titles</a> <a href='/c'>Search the Code</a>"
+
+
+@pytest.mark.parametrize(
+    ("boilerplate", "reason"),
+    [
+        (f"<nav>{LINKS}</nav>", "navigation"),
+        (f"<div role='navigation'>{LINKS}</div>", "navigation"),
+        (f"<div id='main-menu'><ul><li>{LINKS}</li></ul></div>", "navigation"),
+        (f"<ol class='breadcrumb'><li>{LINKS}</li><li>47:1 Lamps</li></ol>", "breadcrumbs"),
+        ("<div><a href='/1'>Previous</a> <a href='/'>Vol 7</a> <a href='/2'>Next</a></div>", None),
+        ("<p><a href='#top'>Back to top</a></p>", None),
+        ("<footer><p>Disclaimer: only the printed code is official.</p></footer>", "page footer"),
+    ],
+)
+def test_boilerplate_is_left_out_and_listed_with_its_place(
+    boilerplate: str, reason: str | None
+) -> None:
+    body = normalized(f"<body><p>One.</p>{boilerplate}{LAW}</body>")
+    assert body.markdown == normalized(f"<body><p>One.</p>{LAW}</body>").markdown
+    [left_out] = body.left_out
+    assert left_out.text.split() == words_of(boilerplate)
+    assert left_out.reason == (reason or "links to other pages")
+    assert body.markdown[: left_out.offset].strip() == "One."
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        # A table of contents of the page itself, and one that is the content of its page.
+        "<div class='menu'><a href='#s1'>Section 1</a> <a href='#s2'>Section 2</a></div>",
+        f"<main><h1>Title 4</h1><ul class='nav'><li>{LINKS}</li></ul></main>",
+        # Words that only stand where boilerplate does.
+        "<div class='navigation'>Navigation of rivers is free to <a href='/x'>all boats</a>.</div>",
+        "<footer><p><a name='fn1'>1</a> The note of a page.</p></footer>",
+        "<article><header><h1>Act</h1></header><footer>Enacted in May.</footer></article>",
+        "<p>Next, the <a href='/x'>next</a> year is counted.</p>",
+    ],
+)
+def test_content_that_resembles_boilerplate_is_kept(content: str) -> None:
+    body = normalized(f"<body>{content}{LAW}</body>")
+    assert body.left_out == ()
+    assert all(word.strip(".,") in body.markdown for word in words_of(content))
+
+
+def test_the_head_of_a_page_is_left_out_where_its_content_is_marked() -> None:
+    page = f"<header><p>State of Lamps</p></header><main><h1>Title 4</h1>{LAW}</main>"
+    assert [each.reason for each in normalized(page).left_out] == ["page header"]
+    assert normalized(page.replace("main>", "div>")).left_out == ()
+
+
+def test_a_page_of_links_keeps_all_but_its_navigation() -> None:
+    page = f"<div class='menu'>{LINKS}</div><nav>Skip</nav><p>Codes</p>"
+    body = normalized(page)
+    assert [each.reason for each in body.left_out] == ["navigation"]
+    assert "Search the Code" in body.markdown
+
+
+def test_the_only_title_is_kept_from_within_the_navigation() -> None:
+    body = normalized(f"<nav><p>Release 86</p><h1>TITLE 23 Equity</h1>{LINKS}</nav>{LAW}")
+    assert body.markdown.startswith("# TITLE 23 Equity\n")
+    assert [heading.section for heading in body.headings] == ["TITLE 23"]
+
+
+# Captions -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("page", "heading", "rest"),
+    [
+        (
+            "<p><span>§332.34.  Lamps in St. Ann; oil</span></p>",
+            "§332.34. Lamps in St. Ann; oil",
+            "",
+        ),
+        (
+            "<p><b>§346-44 Recovery of lamps.</b> All lamps",
+            "§346-44 Recovery of lamps.",
+            "All lamps",
+        ),
+        ("<p><b>[§346-44] Lamps.</b> (a) All", "[§346-44] Lamps.", "(a) All"),
+        ("<p><span class=catchline>15-2-3. Lamps.</span> (1) A", "15-2-3. Lamps.", "(1) A"),
+        ("<div class='SectionHead'>§ 512. Lamps.</div>", "§ 512. Lamps.", ""),
+    ],
+)
+def test_a_caption_of_a_section_is_a_heading(page: str, heading: str, rest: str) -> None:
+    body = normalized(f"<body>{page}{LAW}</body>")
+    assert visible_text(body.markdown.partition("\n")[0]).lstrip("# ") == heading
+    assert [each.text for each in body.headings] == [heading]
+    assert rest in body.markdown
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "<p>§ 12 applies.</p>",
+        "<p>Sec. 5. All lamps burn, and they shall be lit at dusk.</p>",
+        "<p>§680. Repealed by Acts 1998, No. 27, §1, eff. June 24, 1998.</p>",
+        "<ul><li>§ 501. Lamps</li></ul>",
+        "<p><b>Note.</b> All lamps</p>",
+        "<p>§ 12. Definitions. In this part lamps are lights</p>",
+    ],
+)
+def test_other_lines_are_no_headings(line: str) -> None:
+    assert normalized(f"<body>{line}{LAW}</body>").headings == ()
+
+
+def test_a_page_that_marks_its_sections_gets_no_other_headings() -> None:
+    page = f"<h3>§ 1. Lamps</h3>{LAW}<p><b>§ 2. Oil.</b> Oil burns.</p>"
+    assert [heading.text for heading in normalized(page).headings] == ["§ 1. Lamps"]
+
+
+def test_paragraphs_of_heading_styles_are_headings() -> None:
+    body = normalized(
+        "<p class='Heading1'>Introduction</p><p>Text.<span class='CRSFootnoteReference'>"
+        "<a href='#x1'>1</a></span></p><p class='Heading2'>Oil</p><p>Text.</p>"
+        "<p class='FootnoteText'><a id='x1'>1.</a> See the law.</p>"
+    )
+    assert [(each.level, each.text) for each in body.headings] == [(1, "Introduction"), (2, "Oil")]
+    assert "Text.[^1]" in body.markdown
+    assert "[^1]: See the law." in body.markdown

@@ -1,4 +1,7 @@
-"""HTML pages and fragments as Markdown: the whole body, without scripts and navigation."""
+"""HTML pages and fragments as Markdown: the whole body, without scripts and boilerplate.
+
+What is left out as boilerplate, such as menus and feet, is listed with its reason.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from lxml import etree
 from fonds.errors import MalformedError, WrongContentError
 from fonds.model import BaseNormalizer, NormalizedBody
 from fonds.normalize.encodings import decode, without_controls
+from fonds.normalize.html.boilerplate import find_boilerplate
+from fonds.normalize.html.captions import mark_headings
 from fonds.normalize.html.walker import HtmlWalker, page_address
 
 _SILENT: Final = ("script", "style", "head", "title", "meta", "link", "template", "base")
@@ -41,13 +46,17 @@ class Html(BaseNormalizer):
     """The normalizer `html_v1`."""
 
     name = "html_v1"
-    version = "1.2.1"
+    version = "1.3.0"
     accepts_format = "html"
 
     def to_markdown(self, data: bytes, source_hint: str | None = None) -> NormalizedBody:
-        """The page's whole text as Markdown; a hint that is an address completes its links."""
+        """The page's text as Markdown; a hint that is an address completes its links."""
         root, address, warnings = read_html(data, source_hint)
-        text = HtmlWalker(self._content(root), address).walk(warnings)
+        content = self._content(root)
+        _lift_title(content)
+        boilerplate = find_boilerplate(content)
+        mark_headings(content)
+        text = HtmlWalker(content, address, boilerplate).walk(warnings)
         if not any(character.isalnum() for character in text.markdown):
             raise WrongContentError(
                 "the page contains no text outside scripts and navigation; "
@@ -89,7 +98,7 @@ def refuse_other_files(data: bytes, expected: str) -> None:
 
 
 def read_html(data: bytes, hint: str | None = None) -> tuple[Any, str | None, tuple[str, ...]]:
-    """A page without its scripts and navigation, its address, and warnings of what was changed."""
+    """A page without its scripts, its address, and warnings of what was changed."""
     refuse_other_files(data, "HTML")
     decoded = decode(data)
     text, removed = without_controls(decoded.text)
@@ -101,7 +110,7 @@ def read_html(data: bytes, hint: str | None = None) -> tuple[Any, str | None, tu
     address = page_address(root, hint)
     _open_head(root)
     etree.strip_elements(root, *_SILENT, with_tail=False)
-    navigation = _without_navigation(root)
+    navigation = _open_navigation(root)
     return root, address, (*decoded.warnings, *removed, *flattened, *navigation)
 
 
@@ -145,12 +154,20 @@ def _open_head(root: Any) -> None:
             head.tag = "div"
 
 
-def _without_navigation(root: Any) -> tuple[str, ...]:
+def _lift_title(root: Any) -> None:
+    """Put the title of a page before the navigation that holds it, if there is no other."""
+    titles = list(root.iter("h1"))
+    if len(titles) != 1 or (titles[0].tail or "").strip():
+        return
+    for nav in titles[0].iterancestors("nav"):
+        nav.addprevious(titles[0])
+
+
+def _open_navigation(root: Any) -> tuple[str, ...]:
     retained = 0
     for nav in list(root.iter("nav")):
         # A nav that was never closed swallows the page behind it.
         if next(nav.iterdescendants("main", "article", "footer"), None) is not None:
             nav.tag = "div"
             retained += 1
-    etree.strip_elements(root, "nav", with_tail=False)
     return ("a navigation element holds the page itself and is kept",) if retained else ()

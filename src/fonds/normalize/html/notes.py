@@ -19,6 +19,7 @@ LABEL: Final = re.compile(
 NOTE_ID: Final = re.compile(r"(?:^|[^a-z])(?:_?ft?n|foot|note|endnote|_edn)", re.IGNORECASE)
 """Names that pages give to notes in addresses and ids."""
 
+_NOTE_CLASS: Final = re.compile(r"(?:foot|end)note", re.IGNORECASE)
 _CELLS: Final = frozenset({"td", "th"})
 _BLOCKS: Final = _CELLS | {
     *("p", "li", "div", "dd", "tr", "aside", "section", "blockquote", "center", "dt"),
@@ -243,6 +244,7 @@ def _is_reference(link: Any, target: Any, positions: dict[Any, int]) -> bool:
         or next(link.iter("sup"), None) is not None
         or link.get("role") == "doc-noteref"
         or bool(NOTE_ID.search(link.get("href")))
+        or bool(_NOTE_CLASS.search(f"{link.get('class') or ''} {parent.get('class') or ''}"))
     )
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import islice
+from types import MappingProxyType
 from typing import Any, ClassVar, Final
 from urllib.parse import urljoin
 
 from lxml import etree
 
-from fonds.model import NormalizedBody
+from fonds.model import LeftOut, NormalizedBody
 from fonds.normalize.html.notes import notes_of
 from fonds.normalize.html.writer import CellGrid, HtmlWriter, ListNumbering, grid_of, own_label
 from fonds.normalize.markdown import escape
@@ -238,8 +240,16 @@ def section_label(heading: str) -> str | None:
 class HtmlWalker:
     """One walk over one page."""
 
-    def __init__(self, root: Any, address: str | None = None) -> None:
+    def __init__(
+        self,
+        root: Any,
+        address: str | None = None,
+        boilerplate: Mapping[Any, str] = MappingProxyType({}),
+    ) -> None:
         self._root, self._address = root, address
+        self._boilerplate = boilerplate
+        """Elements to leave out, and why."""
+        self._left_out: list[LeftOut] = []
         self._out = HtmlWriter()
         self._notes = notes_of(root)
         self._has_notes = bool(self._notes.references)
@@ -257,18 +267,22 @@ class HtmlWalker:
         for event, element in self._events:
             if event == "start":
                 closers.append(self._open(element))
-                if closers[-1] is not _skipped:
-                    out.text(element.text)
+                if closers[-1] is not _skipped and (text := element.text):
+                    out.text(text)
             else:
                 if (closer := closers.pop()) is not None:
                     closer()
-                out.text(element.tail)
+                if tail := element.tail:
+                    out.text(tail)
         unknown = ", ".join(f"<{name}>" for name in self._unknown)
         more = (f"unknown elements, their text kept: {unknown}",) if unknown else ()
-        return out.finish((*warnings, *more))
+        body = out.finish((*warnings, *more))
+        return replace(body, left_out=tuple(self._left_out)) if self._left_out else body
 
     def _open(self, element: Any) -> Closer | None:
         tag = element.tag
+        if self._boilerplate and element in self._boilerplate:
+            return self._leave_out(element)
         if self._has_notes and (closer := self._note(element)) is not None:
             return closer
         handler = self._HANDLERS.get(tag)
@@ -289,6 +303,14 @@ class HtmlWalker:
         if element in notes.dropped:
             return self._skip()
         return self._definition(element) if element in notes.definitions else None
+
+    def _leave_out(self, element: Any) -> Closer:
+        if element.tag != "nav" and element.tag in BLOCKS:
+            self._out.block()
+        if text := " ".join(" ".join(element.itertext()).split()):
+            reason, offset = self._boilerplate[element], self._out.length
+            self._left_out.append(LeftOut(text=text, reason=reason, offset=offset))
+        return self._skip()
 
     def _skip(self) -> Closer:
         self._events.skip_subtree()

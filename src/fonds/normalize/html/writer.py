@@ -25,12 +25,21 @@ class HtmlWriter(MarkdownWriter):
         self._breaks = 0
         self._depth = 0
 
+    @property
+    def length(self) -> int:
+        """The characters that are written so far."""
+        return self._length
+
     def text(self, text: str | None) -> None:
         """Running text, with the breaks that wait before it."""
-        if text and not text.isspace():
-            if self._breaks:
-                self._break_line()
-            self.empty = False
+        if not text:
+            return
+        if text.isspace():
+            self.space()
+            return
+        if self._breaks:
+            self._break_line()
+        self.empty = False
         super().text(text)
 
     def put_markup(self, markup: str) -> None:
@@ -46,6 +55,12 @@ class HtmlWriter(MarkdownWriter):
 
     def block(self) -> None:
         """End the block, or within a cell its line."""
+        if self.is_open and not (self._started or self._level or self._run_in or self.in_cell):
+            # Several elements begin or end in one place: the block is still without text.
+            self._breaks = 0
+            self.empty = True
+            self._pending_space = False
+            return
         self.end_marks()
         if self.in_cell:
             self._breaks = 1
