@@ -54,11 +54,10 @@ HEADS: Final = (
     *(f"{name}Title" for name in APPENDICES),
     "ArithFormulaNum",
     "RelatedArticleNum",
-    # In a file the caption precedes the number, in print it is above it, in a citation behind it.
     "ArticleTitle",
     "ArticleCaption",
 )
-"""The parts of a heading, in the order in which they are written."""
+"""The parts of a heading. A caption precedes the number in the file, as it is above it in print."""
 
 CONTENTS: Final = frozenset(
     {*(f"TOC{name}" for name in CONTAINERS), "TOCArticle", "TOCSupplProvision"}
@@ -259,7 +258,8 @@ class EgovWalker(XmlWalker):
         self._headings += 1
         if heads and not self._quoted:
             level = min(self._headings, MAX_HEADING_LEVEL)
-            self._begin(level=level, section=one_line(heads[0]))
+            label = min(heads, key=lambda head: HEADS.index(head.tag))
+            self._begin(level=level, section=one_line(label))
         self._write_heads(heads)
         self.flow(element, heads)
         self._end()
@@ -267,7 +267,10 @@ class EgovWalker(XmlWalker):
 
     def _write_heads(self, heads: list[Any]) -> None:
         for position, head in enumerate(heads):
-            if position and not one_line(head).startswith("（"):
+            in_brackets = one_line(head).startswith("（") or (
+                position and one_line(heads[position - 1]).endswith("）")
+            )
+            if position and not in_brackets:
                 self._out.space()
             self.flow(head)
         if heads:
@@ -336,7 +339,7 @@ class EgovWalker(XmlWalker):
 
 
 def _heads(element: Any) -> list[Any]:
-    return sorted(element.iterchildren(*HEADS), key=lambda head: HEADS.index(head.tag))
+    return list(element.iterchildren(*HEADS))
 
 
 def _blocks_of(cell: Any) -> list[Any]:
@@ -360,7 +363,7 @@ class Egov(XmlNormalizer):
     """The normalizer `egov_v1` of a law, an article, or any run of the schema's elements."""
 
     name = "egov_v1"
-    version = "1.0.0"
+    version = "1.1.0"
 
     def _convert(self, data: bytes, _hint: str | None) -> NormalizedBody:
         data, warnings = without_nuls(data)

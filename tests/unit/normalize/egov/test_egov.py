@@ -46,12 +46,12 @@ def test_a_whole_law_has_a_heading_for_each_level() -> None:
     body = Egov().to_markdown(LAW.encode())
     assert body.markdown == (
         "平成一年法律第一号\n\n# 灯法\n\n目次\n\n第一章 灯（第一条）\n\n\u2003第一節 柱\n\n"
-        "## 第一章 灯\n\n### 第一条（灯）\n\n灯す。\n\n注\n"
+        "## 第一章 灯\n\n### （灯）第一条\n\n灯す。\n\n注\n"
     )
     assert [(heading.level, heading.text, heading.section) for heading in body.headings] == [
         (1, "灯法", "灯法"),
         (2, "第一章 灯", "第一章 灯"),
-        (3, "第一条（灯）", "第一条"),
+        (3, "（灯）第一条", "第一条"),
     ]
 
 
@@ -250,4 +250,4 @@ def test_the_root_tells_the_format(root: str) -> None:
 
 
 def test_it_is_registered() -> None:
-    assert get_normalizer("egov_v1").label == "egov_v1@1.0.0"
+    assert get_normalizer("egov_v1").label == "egov_v1@1.1.0"
