@@ -51,6 +51,8 @@ PACKAGE_FILE: Final = "mods.xml"
 """Describes a package of govinfo, which is all that is below the folder of this file."""
 STORAGE_FILES: Final = frozenset({"premis.xml", "dip.xml", "aip.xml"})
 """Files of a package that describe only how it is stored."""
+FILE_TASK: Final = "file:"
+"""How the keys of tasks of files begin; what is in the files is detected when they are parsed."""
 BATCH_SIZE: Final = 50
 """Groups of files that are looked up and loaded together."""
 _CHUNK_SIZE: Final = 1 << 20
@@ -299,7 +301,7 @@ def _task(source: str, group: Sequence[StoredFile]) -> FetchTask:
     parts = tuple(
         Part(name=file.name, url=file.archived.url, path=file.archived.key) for file in group
     )
-    key = f"file:{PurePosixPath(name).name}@{ids.json_sha256(contents)[:16]}"
+    key = f"{FILE_TASK}{PurePosixPath(name).name}@{ids.json_sha256(contents)[:16]}"
     return FetchTask(source=source, key=key, parts=parts, params={"name": name})
 
 

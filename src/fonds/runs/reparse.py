@@ -14,7 +14,7 @@ from fonds.errors import UsageError
 from fonds.model import FetchTask, ParsedRecord, Part, Raw
 from fonds.runs.active_run import ActiveRun, start_run
 from fonds.runs.fetch import Fetched, FetchedTask
-from fonds.runs.files import FileFeed
+from fonds.runs.files import FILE_TASK, FileFeed
 from fonds.runs.load import Loader
 from fonds.runs.state import RunReport, RunRequest, RunStatus
 from fonds.runs.tasks import LoadedInput, archived_from_json
@@ -24,8 +24,6 @@ from fonds.stores.records import link_references
 from fonds.stores.tables import ingestion_inputs
 
 BATCH_SIZE: Final = 50
-FILE_TASK: Final = "file:"
-"""How the keys of tasks of files on disk begin, whose kind is detected."""
 
 _inputs: Final = ingestion_inputs.c
 _is_repeatable: Final = _inputs.task.is_not(None) & _inputs.bundle.is_(None)

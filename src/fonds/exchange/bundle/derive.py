@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 from urllib.parse import unquote
 
 from fonds import ids
@@ -41,18 +40,16 @@ from fonds.model import Archived, FetchTask, ParsedRecord, Part, Raw
 from fonds.runs.active_run import ActiveRun, start_run
 from fonds.runs.concurrency import in_thread
 from fonds.runs.fetch import FetchedTask
-from fonds.runs.files import FileFeed
 from fonds.runs.load import Loader
+from fonds.runs.reparse import ArchivedFeed
 from fonds.runs.state import RunReport, RunRequest, RunStatus
 from fonds.runs.tasks import LoadedInput, archived_from_json, recall
-from fonds.sources.base import Parser, SourceInfo
+from fonds.sources.base import SourceInfo
 from fonds.sources.jurisdiction import JurisdictionAdapter, Span
 from fonds.stores.blobs import Blobs
-from fonds.stores.database import Database, repeatable
+from fonds.stores.database import repeatable
 from fonds.stores.records import link_references
 
-FILE_TASK: Final = "file:"
-"""How the keys of tasks of files on disk begin, whose kind is detected."""
 _BATCH_SIZE: Final = 50
 _EPOCH: Final = datetime.fromtimestamp(0, UTC)
 _UNLIMITED: Final = Budget(subrequests=1 << 40, memory_mib=1 << 30)
@@ -217,26 +214,21 @@ def references_of(entry: BundleInput) -> Iterator[RawReference]:
 class BundleFeed:
     """A feed whose files are in a bundle, and yield only documents that the bundle has."""
 
-    feed: Parser
+    archived: ArchivedFeed
     allowed: Mapping[str, Collection[str]]
     """The ids of the documents that may be written, by task."""
-    database: Database
 
     @property
     def info(self) -> SourceInfo:
         """The facts of the feed."""
-        return self.feed.info
+        return self.archived.info
 
     def parse(self, raw: Raw) -> Iterator[ParsedRecord]:
-        """The records of a task that may be written; further tasks are inputs of their own."""
+        """The records of a task that may be written."""
         allowed = self.allowed[raw.task.key]
-        is_file = raw.task.key.startswith(FILE_TASK)
-        parser: Parser = FileFeed(self.feed, self.database) if is_file else self.feed
-        for item in parser.parse(raw):
-            if not isinstance(item, ParsedRecord):
-                continue
-            if item.document is None or item.document.id in allowed:
-                yield item
+        for record in self.archived.parse(raw):
+            if record.document is None or record.document.id in allowed:
+                yield record
 
 
 async def load_tasks(
@@ -289,11 +281,9 @@ class _NoOrigin(EditionOrigin):
     def __init__(self) -> None:
         """There is no location."""
 
-    @asynccontextmanager
-    async def fetched(self, page: str) -> AsyncIterator[Download]:
+    def fetched(self, page: str) -> NoReturn:
         """No page is fetched."""
         raise NotFoundError(f"{page} is not in the bundle")
-        yield  # type: ignore[unreachable]  # which makes it a generator
 
 
 async def load_unit(

@@ -62,6 +62,7 @@ from fonds.model import Archived
 from fonds.runs import citations, normalization
 from fonds.runs.concurrency import in_thread
 from fonds.runs.normalization import chunker_label, passages_of_text
+from fonds.runs.reparse import ArchivedFeed
 from fonds.schema import require_current
 from fonds.seams import Seams
 from fonds.sources.base import Source
@@ -382,9 +383,8 @@ class _Loading:
             feed = self._feed(source)
             assert feed is not None
             allowed = {entry.task.key: entry.documents for entry in inputs}
-            await load_tasks(
-                BundleFeed(feed, allowed, scratch.database), inputs, scratch, replaces=()
-            )
+            bundle_feed = BundleFeed(ArchivedFeed(feed, scratch.database), allowed)
+            await load_tasks(bundle_feed, inputs, scratch, replaces=())
         for unit in self._units:
             adapter = self._code(unit.source)
             assert adapter is not None
@@ -631,7 +631,7 @@ class _Loading:
                 replaces.add(entry.task.key)
         if chosen:
             self._watch(f"inputs of {source}", len(chosen))
-            feed_run = BundleFeed(feed, allowed, self._context.database)
+            feed_run = BundleFeed(ArchivedFeed(feed, self._context.database), allowed)
             run = await load_tasks(feed_run, chosen, self._context, replaces=replaces)
             if run.error_summary:
                 self.report.errors.append(f"{source}: {run.error_summary}")
