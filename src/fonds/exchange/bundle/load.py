@@ -10,17 +10,17 @@ from __future__ import annotations
 import shutil
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, delete, event, select, update
+from sqlalchemy import event, select
 
 from fonds.context import Context
-from fonds.errors import BlobExistsError, BundleError
+from fonds.errors import BundleError
 from fonds.exchange.bundle.contents import (
     CITATIONS,
     DOCUMENTS,
@@ -28,10 +28,9 @@ from fonds.exchange.bundle.contents import (
     INPUTS,
     NODES,
     ORIGINS,
-    BundlePackage,
     Record,
-    Resource,
 )
+from fonds.exchange.bundle.create import Watch
 from fonds.exchange.bundle.create import records as library_records
 from fonds.exchange.bundle.derive import (
     BundleFeed,
@@ -43,67 +42,28 @@ from fonds.exchange.bundle.derive import (
     load_unit,
     read_input,
     references_of,
-    stored,
 )
-from fonds.exchange.bundle.groups import (
-    TABLES,
-    DocumentRows,
-    bundle_documents,
-    bundle_table,
-    library_documents,
-    read_rows,
-)
-from fonds.exchange.bundle.raw import Container, RawPackage, read_container
-from fonds.exchange.bundle.stated import write_editions, write_nodes, write_stated
+from fonds.exchange.bundle.groups import TABLES, DocumentRows, library_documents, read_rows
+from fonds.exchange.bundle.raw import Container, read_container
 from fonds.exchange.bundle.statement import Statement
-from fonds.exchange.bundle.verify import read_verified
+from fonds.exchange.bundle.verify import CheckedBundle
+from fonds.exchange.bundle.write import BundleWriter, DocumentChoice, loaded_inputs
 from fonds.exchange.snapshot import Snapshot, snapshot
-from fonds.model import Archived
 from fonds.runs import citations, normalization
 from fonds.runs.concurrency import in_thread
-from fonds.runs.normalization import chunker_label, passages_of_text
+from fonds.runs.normalization import chunker_label
 from fonds.runs.reparse import ArchivedFeed
 from fonds.schema import require_current
 from fonds.seams import Seams
 from fonds.sources.base import Source
 from fonds.sources.jurisdiction import JurisdictionAdapter
-from fonds.stores.blobs import Blobs, open_blobs
+from fonds.stores.blobs import open_blobs
 from fonds.stores.database import open_database, repeatable, upsert
-from fonds.stores.documents import mark_withdrawn, stored_text, update_text
 from fonds.stores.sqlite import batched, select_in
-from fonds.stores.tables import (
-    code_units,
-    documents,
-    ingestion_inputs,
-    ingestion_normalization_queue,
-    loaded_bundles,
-)
+from fonds.stores.tables import code_units, documents, loaded_bundles
 
-Watch = Callable[[str, int], None]
 BATCH_SIZE: Final = 100
 MAX_LISTED: Final = 20
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CheckedBundle:
-    """A bundle that was checked by itself: all that it consists of belongs together."""
-
-    blobs: Blobs
-    address: str
-    package: BundlePackage
-    raw: RawPackage | None
-    statement: Statement | None
-
-    @property
-    def label(self) -> str:
-        """Root and key, as every document of it carries them."""
-        key = self.statement.key if self.statement else None
-        return f"{self.package.root} {key}" if key else self.package.root
-
-    @property
-    def made_at(self) -> datetime | None:
-        """When it was made, if it says so."""
-        return self.statement.made if self.statement else None
 
 
 @dataclass(kw_only=True, slots=True)
@@ -134,35 +94,6 @@ class LoadReport:
     """The first failure of each source."""
     is_equal: bool = False
     """Every document of the bundle has the same rows in this library."""
-
-
-def require_valid(
-    blobs: Blobs, address: str, *, key: str | None, with_containers: bool, watch: Watch | None
-) -> CheckedBundle:
-    """Check a bundle by itself; BundleError with the first problem.
-
-    Containers that are still to be fetched are checked when they are unpacked.
-    """
-    verified = read_verified(blobs, address, with_containers=with_containers, watch=watch)
-    report, package, statement = verified.report, verified.package, verified.statement
-    if report.problems:
-        first = report.problems[0]
-        more = f", and {report.count - 1:,} more problems" if report.count > 1 else ""
-        raise BundleError(
-            f"the bundle is refused, and nothing was changed: {first.where}: {first.what}{more}; "
-            "`fonds bundle verify` lists all"
-        )
-    assert package is not None
-    signed_by = statement.key if statement else None
-    if key is not None and signed_by != key:
-        signer = f"by {signed_by}" if signed_by else "by no key"
-        raise BundleError(
-            f"the bundle is refused, and nothing was changed: it should be signed by {key}, and is "
-            f"signed {signer}"
-        )
-    return CheckedBundle(
-        blobs=blobs, address=address, package=package, raw=verified.raw, statement=statement
-    )
 
 
 FetchContainers = Callable[[Sequence[Container]], Awaitable[None]]
@@ -198,24 +129,6 @@ async def load(
     return loading.report
 
 
-@dataclass(slots=True)
-class _Choice:
-    """The documents of a bundle by what is done with them in the library."""
-
-    write: set[str] = field(default_factory=set)
-    """New ones, and those that an older bundle brought in another form."""
-    same: set[str] = field(default_factory=set)
-    preserved: set[str] = field(default_factory=set)
-    withdrawn: set[str] = field(default_factory=set)
-    """Withdrawn by the publisher, as the bundle says."""
-    own: set[str] = field(default_factory=set)
-    """Those that the library fetched itself."""
-    updates: set[str] = field(default_factory=set)
-    """Those that are in the library in any form."""
-    stated: set[str] = field(default_factory=set)
-    """Those without bytes in the bundle, or whose source this program does not have."""
-
-
 class _Loading:
     def __init__(
         self, bundle: CheckedBundle, context: Context, work: Path, watch: Watch | None
@@ -234,7 +147,7 @@ class _Loading:
         """Units of codes with other documents."""
         self._made: dict[str, datetime | None] = {}
         """When earlier bundles were made, by root."""
-        self._choice = _Choice()
+        self._choice = DocumentChoice()
         statement = bundle.statement
         self.report = LoadReport(
             root=bundle.package.root,
@@ -258,10 +171,10 @@ class _Loading:
         for record in read_rows(self._bundle.blobs, INPUTS, raw.inputs) if raw else ():
             entry = read_input(record)
             if isinstance(entry, UnitInput):
-                if self._code(entry.source):
+                if self._is_code(entry.source):
                     self._units.append(entry)
                     self._read_by[entry.id] = (entry.source, entry.version)
-            elif self._feed(entry.task.source):
+            elif isinstance(self._context.sources.get(entry.task.source), Source):
                 self._tasks[entry.task.source].append(entry)
                 read_by = (entry.task.source, entry.version)
                 self._read_by |= dict.fromkeys(entry.documents, read_by)
@@ -274,9 +187,9 @@ class _Loading:
         checked = 0
         with snapshot(self._context.database) as library:
             if library.connection.scalar(select(documents.c.id).limit(1)) is None:
-                self._changed_units |= {row["id"] for row in self._table(EDITIONS)}
+                self._changed_units |= {row["id"] for row in self._bundle.table(EDITIONS)}
                 return
-            for batch in batched(self._documents(), BATCH_SIZE):
+            for batch in batched(self._bundle.documents(), BATCH_SIZE):
                 keys = [key for key, _ in batch]
                 own = library_documents(library, keys)
                 gaining = self._without_bytes(library, keys)
@@ -298,12 +211,9 @@ class _Loading:
             row.id for row in select_in(library.connection, query, documents.c.id, document_ids)
         }
 
-    def _documents(self) -> Iterator[tuple[str, DocumentRows]]:
-        return bundle_documents(self._bundle.blobs, self._bundle.package)
-
     def _unloaded(self, source: str, inputs: Sequence[TaskInput]) -> list[TaskInput]:
         """The inputs that are new or have other documents."""
-        loaded = self._loaded_inputs(source, inputs)
+        loaded = loaded_inputs(self._context.database, source, inputs)
         return [
             entry
             for entry in inputs
@@ -348,13 +258,8 @@ class _Loading:
                         f"{row.root}"
                     )
 
-    def _feed(self, source: str) -> Source | None:
-        registered = self._context.sources.get(source)
-        return registered if isinstance(registered, Source) else None
-
-    def _code(self, source: str) -> JurisdictionAdapter | None:
-        registered = self._context.sources.get(source)
-        return registered if isinstance(registered, JurisdictionAdapter) else None
+    def _is_code(self, source: str) -> bool:
+        return isinstance(self._context.sources.get(source), JurisdictionAdapter)
 
     @contextmanager
     def scratch_library(self) -> Iterator[Context]:
@@ -380,16 +285,12 @@ class _Loading:
         """Fill the scratch library from the bytes of the bundle."""
         await in_thread(self._unpack, Path(scratch.settings.blobs_url))
         for source, inputs in self._tasks.items():
-            feed = self._feed(source)
-            assert feed is not None
+            archived = ArchivedFeed(scratch.sources.parser(source), scratch.database)
             allowed = {entry.task.key: entry.documents for entry in inputs}
-            bundle_feed = BundleFeed(ArchivedFeed(feed, scratch.database), allowed)
-            await load_tasks(bundle_feed, inputs, scratch, replaces=())
+            await load_tasks(BundleFeed(archived, allowed), inputs, scratch, replaces=())
         for unit in self._units:
-            adapter = self._code(unit.source)
-            assert adapter is not None
             await in_thread(check_packs, unit, scratch.blobs)
-            await load_unit(adapter, unit, scratch)
+            await load_unit(scratch.sources.code(unit.source), unit, scratch)
         await in_thread(self._drain, scratch)
 
     def _drain(self, scratch: Context) -> None:
@@ -442,7 +343,7 @@ class _Loading:
             snapshot(scratch.database) as derived,
             snapshot(self._context.database) as library,
         ):
-            for batch in batched(self._documents(), BATCH_SIZE):
+            for batch in batched(self._bundle.documents(), BATCH_SIZE):
                 groups = dict(batch)
                 own = library_documents(derived, list(groups))
                 for document_id, rows in groups.items():
@@ -460,7 +361,7 @@ class _Loading:
         """The versions with which this program reads the inputs of a source."""
         info = self._context.sources[source].info
         label = f"{info.name}@{info.version}"
-        if self._code(source):
+        if self._is_code(source):
             return label
         return f"{label} {chunker_label(self._context.chunker)}"
 
@@ -555,7 +456,7 @@ class _Loading:
         """Refuse trees of codes that do not follow from their plans; versions may differ."""
         same = {unit.id for unit in self._units if unit.version == self._own_version(unit.source)}
         for resource, owner in ((EDITIONS, "id"), (NODES, "unit")):
-            stated = self._table(resource)
+            stated = self._bundle.table(resource)
             stated_rows = (row for row in stated if row[owner] in same)
             derived_rows = (
                 row for row in library_records(derived, resource, None) if row[owner] in same
@@ -567,9 +468,6 @@ class _Loading:
                         "the bundle is refused, and nothing was changed: the plan of a code does "
                         f"not give {name} as the bundle has it"
                     )
-
-    def _table(self, resource: Resource) -> Iterator[Record]:
-        return bundle_table(self._bundle.blobs, self._bundle.package, resource)
 
     # Writing ----------------------------------------------------------------------------------
 
@@ -592,207 +490,36 @@ class _Loading:
             upsert(connection, loaded_bundles, [row])
 
     async def write(self, scratch: Context) -> None:
-        """Write what was chosen; each step can be repeated."""
-        for source, inputs in self._tasks.items():
-            await self._write_tasks(source, inputs, scratch)
-        for unit in self._units:
-            await self._write_unit(unit, scratch)
-        await in_thread(self._write_stated)
-        await in_thread(self._copy_texts, scratch)
-        await in_thread(
-            citations.drain,
-            self._context.database,
-            self._context.seams,
-            watch=self._watch_citations,
+        """Write what was chosen."""
+        writer = BundleWriter(
+            bundle=self._bundle,
+            context=self._context,
+            scratch=scratch,
+            tasks=self._tasks,
+            units=self._units,
+            choice=self._choice,
+            older_roots=self._older_roots(),
+            watch=self._watch,
         )
-        await in_thread(self._finish)
+        await writer.write()
+        self.report.errors = writer.errors
+        self.report.withdrawn = writer.withdrawn
 
-    def _watch_citations(self, done: int, _citations: int) -> None:
-        self._watch("documents read for citations", done)
-
-    async def _write_tasks(
-        self, source: str, inputs: Sequence[TaskInput], scratch: Context
-    ) -> None:
-        feed = self._feed(source)
-        assert feed is not None
-        loaded = await in_thread(self._loaded_inputs, source, inputs)
-        writable = self._choice.write | (
-            self._choice.same - self._choice.own - self._choice.withdrawn
-        )
-        chosen, allowed, replaces = [], {}, set()
-        for entry in inputs:
-            previous = loaded.get(entry.task.key)
-            if not self._is_due(entry, previous):
-                continue
-            chosen.append(await in_thread(self._store_files, entry, scratch))
-            allowed[entry.task.key] = entry.documents & writable
-            is_whole = not entry.documents & (self._choice.own | self._choice.preserved)
-            if previous is not None and previous.bundle is not None and is_whole:
-                replaces.add(entry.task.key)
-        if chosen:
-            self._watch(f"inputs of {source}", len(chosen))
-            feed_run = BundleFeed(ArchivedFeed(feed, self._context.database), allowed)
-            run = await load_tasks(feed_run, chosen, self._context, replaces=replaces)
-            if run.error_summary:
-                self.report.errors.append(f"{source}: {run.error_summary}")
-
-    def _loaded_inputs(self, source: str, inputs: Sequence[TaskInput]) -> dict[str, Any]:
-        table = ingestion_inputs.c
-        query = select(table.task_key, table.input_sha256, table.bundle).where(
-            table.source == source
-        )
-        keys = [entry.task.key for entry in inputs]
-        with self._context.database.read() as connection:
-            return {row.task_key: row for row in select_in(connection, query, table.task_key, keys)}
-
-    def _is_due(self, entry: TaskInput, previous: Any) -> bool:
-        """True for an input that has something to write."""
-        if entry.documents & self._choice.write:
-            return True
-        if previous is None:
-            return not entry.documents or not entry.documents <= self._choice.own
-        if entry.documents or previous.bundle is None:
-            return False
-        # Rows without a document: replaced by those of a newer bundle.
-        made, other = self._bundle.made_at, self._made.get(previous.bundle.partition(" ")[0])
-        is_newer = made is not None and other is not None and made > other
-        return previous.input_sha256 != entry.input_sha256 and is_newer
-
-    def _store_files(self, entry: TaskInput, scratch: Context) -> TaskInput:
-        """The input with its files in the archive of the library."""
-        source = entry.task.source
-
-        def store(archived: Archived) -> Archived:
-            file = scratch.blobs.local_path(archived.key)
-            assert file is not None, "the scratch library is in a folder"
-            return stored(self._context, source, archived.key, file, archived)
-
-        files = tuple(map(store, entry.files))
-        origin = entry.task.origin and store(entry.task.origin)
-        return replace(entry, files=files, task=replace(entry.task, origin=origin))
-
-    async def _write_unit(self, unit: UnitInput, scratch: Context) -> None:
-        if not await in_thread(self._has_missing, unit, scratch):
-            return
-        await in_thread(self._store_unit, unit, scratch)
-        adapter = self._code(unit.source)
-        assert adapter is not None
-        self._watch(f"unit {unit.id}", len(unit.packs))
-        await load_unit(adapter, unit, self._context)
-
-    def _has_missing(self, unit: UnitInput, scratch: Context) -> bool:
-        """True if the library lacks sections of the unit, and has no other plan of it."""
-        planned = select(code_units.c.plan_key, code_units.c.state).where(
-            code_units.c.id == unit.id
-        )
-        with self._context.database.read() as connection:
-            row = connection.execute(planned).one_or_none()
-        with scratch.database.read() as connection:
-            table = documents.c
-            sections = set(connection.scalars(select(table.id).where(table.unit == unit.id)))
-        if row is None or row.state == "planned" or not row.plan_key:
-            return True
-        if row.plan_key == unit.plan.key and sections & self._choice.write:
-            return True
-        self._choice.preserved |= sections & self._choice.write
-        self._choice.write -= sections
-        return False
-
-    def _store_unit(self, unit: UnitInput, scratch: Context) -> None:
-        for reference in references_of(unit):
-            file = scratch.blobs.local_path(reference.key)
-            assert file is not None, "the scratch library is in a folder"
-            with suppress(BlobExistsError):
-                self._context.blobs.create(reference.key, file)
-
-    def _write_stated(self) -> None:
-        """Write documents without bytes as the bundle has them, and trees without plans."""
-        chosen = self._choice.stated & self._choice.write
-        if not self._choice.stated:
-            return
-        retrieved_at = self._bundle.made_at or self._context.seams.clock.now()
-        selected = ((key, rows) for key, rows in self._documents() if key in chosen)
-        count = 0
-        for batch in batched(selected, BATCH_SIZE):
-            write_stated(self._context, dict(batch), retrieved_at)
-            count += len(batch)
-            self._watch("documents without bytes", count)
-        derived = {unit.id for unit in self._units}
-        editions = [row for row in self._table(EDITIONS) if row["id"] not in derived]
-        if editions:
-            write_editions(self._context, editions)
-        rows = (row for row in self._table(NODES) if row["unit"] not in derived)
-        for nodes in batched(rows, BATCH_SIZE):
-            write_nodes(self._context, nodes, self._choice.stated | self._choice.own)
-
-    @repeatable
-    def _copy_texts(self, scratch: Context) -> None:
-        """Give documents the texts that were made of the same bytes in the scratch library."""
-        for batch in batched(sorted(self._choice.write - self._choice.stated), BATCH_SIZE):
-            queue, table = ingestion_normalization_queue, documents
-            with self._context.database.read() as connection:
-                query = select(queue.c.record_id)
-                waiting = [row[0] for row in select_in(connection, query, queue.c.record_id, batch)]
-            if not waiting:
-                continue
-            with scratch.database.read() as connection:
-                rows = list(select_in(connection, select(table), table.c.id, waiting))
-            with self._context.database.write() as connection:
-                for row in rows:
-                    if row.body_text is not None:
-                        self._copy_text(connection, row)
-
-    def _copy_text(self, connection: Connection, row: Row[Any]) -> None:
-        text, queue = stored_text(row.body_text, row.body_map), ingestion_normalization_queue
-        chunker = self._context.chunker
-        update_text(
-            connection,
-            self._context.database.fulltext,
-            row.id,
-            text,
-            passages=passages_of_text(row.id, row.title, row.summary, text, chunker),
-            normalizer=row.body_normalizer_version,
-            recipe=row.recipe,
-            now=self._context.seams.clock.now(),
-        )
-        connection.execute(
-            delete(queue).where(
-                queue.c.record_id == row.id, queue.c.input_sha == row.body_raw_sha256
-            )
-        )
-
-    @repeatable
-    def _finish(self) -> None:
-        """Mark what the publisher withdrew, and what this bundle has in the same form."""
-        choice, table = self._choice, documents.c
-        now = self._context.seams.clock.now()
-        with self._context.database.write() as connection:
-            self.report.withdrawn = mark_withdrawn(connection, sorted(choice.withdrawn), now)
-            for batch in batched(sorted(choice.same - choice.own)):
-                older = [
-                    label for label in self._labels(connection, batch) if self._is_older(label)
-                ]
-                is_older = table.id.in_(batch) & table.bundle.in_(older)
-                values = {"bundle": self._context.bundle}
-                connection.execute(update(documents).where(is_older).values(values))
-
-    def _labels(self, connection: Connection, document_ids: Sequence[str]) -> list[str]:
-        """The bundles that documents are from."""
-        table = documents.c
-        query = select(table.bundle).where(table.id.in_(document_ids), table.bundle.is_not(None))
-        return list(connection.scalars(query.distinct()))
-
-    def _is_older(self, label: str) -> bool:
-        """True for a bundle that was made before this one."""
-        made_at, other = self._bundle.made_at, self._made.get(label.partition(" ")[0])
-        return made_at is not None and other is not None and other < made_at
+    def _older_roots(self) -> set[str]:
+        """The loaded bundles that were made before this one."""
+        made_at = self._bundle.made_at
+        return {
+            root
+            for root, other in self._made.items()
+            if made_at is not None and other is not None and other < made_at
+        }
 
     def check(self) -> None:
         """Compare the library with the bundle, and count."""
         report, choice = self.report, self._choice
         differing = 0
         with snapshot(self._context.database) as library:
-            for batch in batched(self._documents(), BATCH_SIZE):
+            for batch in batched(self._bundle.documents(), BATCH_SIZE):
                 groups = dict(batch)
                 own = library_documents(library, list(groups))
                 differing += sum(own.get(key) != rows for key, rows in groups.items())

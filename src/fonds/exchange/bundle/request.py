@@ -11,10 +11,12 @@ from sqlalchemy import select
 
 from fonds.context import Context
 from fonds.errors import BundleError
-from fonds.exchange.bundle.load import CheckedBundle, LoadReport, Watch, load, require_valid
+from fonds.exchange.bundle.create import Watch
+from fonds.exchange.bundle.load import LoadReport, load
 from fonds.exchange.bundle.opening import BundleMirror, is_url, open_folder
 from fonds.exchange.bundle.raw import read_raw_package
 from fonds.exchange.bundle.statement import Statement, read_statement
+from fonds.exchange.bundle.verify import CheckedBundle, require_valid
 from fonds.runs.concurrency import in_thread
 from fonds.stores.blobs import Blobs
 from fonds.stores.permissions import make_private_folder

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import groupby
 from typing import Final
 
@@ -31,6 +32,7 @@ from fonds.exchange.bundle.contents import (
     read_part,
 )
 from fonds.exchange.bundle.create import Watch, watched
+from fonds.exchange.bundle.groups import DocumentRows, bundle_documents, bundle_table
 from fonds.exchange.bundle.raw import RAW, RawPackage, read_container, read_raw_package
 from fonds.exchange.bundle.statement import STATEMENT, Statement, read_statement
 from fonds.stores.blobs import Blobs
@@ -86,6 +88,36 @@ class VerifiedBundle:
     statement: Statement | None = None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CheckedBundle:
+    """A bundle that was checked by itself: all that it consists of belongs together."""
+
+    blobs: Blobs
+    address: str
+    package: BundlePackage
+    raw: RawPackage | None
+    statement: Statement | None
+
+    @property
+    def label(self) -> str:
+        """Root and key, as every document of it carries them."""
+        key = self.statement.key if self.statement else None
+        return f"{self.package.root} {key}" if key else self.package.root
+
+    @property
+    def made_at(self) -> datetime | None:
+        """When it was made, if it says so."""
+        return self.statement.made if self.statement else None
+
+    def documents(self) -> Iterator[tuple[str, DocumentRows]]:
+        """All documents, each with its rows."""
+        return bundle_documents(self.blobs, self.package)
+
+    def table(self, resource: Resource) -> Iterator[Record]:
+        """The rows of a table."""
+        return bundle_table(self.blobs, self.package, resource)
+
+
 def verify(blobs: Blobs, where: str, *, watch: Watch | None = None) -> BundleReport:
     """Read a whole bundle, and report its problems."""
     return read_verified(blobs, where, watch=watch).report
@@ -124,6 +156,35 @@ def read_verified(
         if with_containers:
             _check_containers(blobs, raw, report, watch)
     return VerifiedBundle(report=report, package=package, raw=raw, statement=statement)
+
+
+def require_valid(
+    blobs: Blobs, address: str, *, key: str | None, with_containers: bool, watch: Watch | None
+) -> CheckedBundle:
+    """Check a bundle by itself; BundleError with the first problem.
+
+    Containers that are still to be fetched are checked when they are unpacked.
+    """
+    verified = read_verified(blobs, address, with_containers=with_containers, watch=watch)
+    report, package, statement = verified.report, verified.package, verified.statement
+    if report.problems:
+        first = report.problems[0]
+        more = f", and {report.count - 1:,} more problems" if report.count > 1 else ""
+        raise BundleError(
+            f"the bundle is refused, and nothing was changed: {first.where}: {first.what}{more}; "
+            "`fonds bundle verify` lists all"
+        )
+    assert package is not None
+    signed_by = statement.key if statement else None
+    if key is not None and signed_by != key:
+        signer = f"by {signed_by}" if signed_by else "by no key"
+        raise BundleError(
+            f"the bundle is refused, and nothing was changed: it should be signed by {key}, and is "
+            f"signed {signer}"
+        )
+    return CheckedBundle(
+        blobs=blobs, address=address, package=package, raw=verified.raw, statement=statement
+    )
 
 
 def _check_statement(
