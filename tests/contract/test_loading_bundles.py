@@ -1,125 +1,57 @@
-"""A bundle fills a library, or is merged into one, and what is wrong with it changes nothing."""
+"""A bundle fills a library, or is merged into one, from any address and after any stop."""
 
 from __future__ import annotations
 
-import asyncio
-import io
 import shutil
 import tarfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Any, Final, Self
+from typing import Self
 
 import pytest
-from sqlalchemy import func, inspect, select, update
-from tests.support.damaged_bundles import FORGER, OpenBundle, at, forged, opened, seal
+from sqlalchemy import update
+from tests.support.damaged_bundles import FORGER, OpenBundle, at, first, forged, opened, seal
+from tests.support.demo_bundles import (
+    BILL,
+    KEY,
+    SOURCES,
+    STATE,
+    bundle_demo,
+    bundled,
+    counts,
+    library_at,
+    load,
+    retitled,
+    root_of,
+    rows,
+)
 from tests.support.libraries.demo import demo
 
-from fonds import ids
 from fonds.errors import FondsError
 from fonds.exchange.bundle import opening
-from fonds.exchange.bundle.contents import (
-    ALIASES,
-    DESCRIPTOR,
-    DOCUMENTS,
-    EDITIONS,
-    NODES,
-    ORIGINS,
-    PASSAGES,
-    read_package,
-)
-from fonds.exchange.bundle.create import BundleSigner, create
-from fonds.exchange.bundle.load import LoadReport
+from fonds.exchange.bundle.contents import DOCUMENTS, EDITIONS, NODES, read_package
 from fonds.exchange.bundle.raw import RAW
-from fonds.exchange.bundle.request import LoadRequest, load_from
-from fonds.exchange.bundle.statement import STATEMENT
-from fonds.exchange.keys import SigningKey
-from fonds.library import Library, open_library
+from fonds.library import open_library
 from fonds.seams import Seams
-from fonds.stores.tables import documents, metadata
+from fonds.stores.tables import documents
 from fonds.testing import ManualClock
-
-KEY: Final = SigningKey.generate()
-BILL: Final = "bill:119-hr-2101"
-SOURCES: Final = ("bills", "cbo", "usc")
-STATE: Final = ("documents", "document_chunk_buffer", "ingestion_inputs", "bills", "nodes")
-
-
-def bundled(library: Library, folder: Path, *, raw: bool = True, **given: Any) -> str:
-    """Make a signed bundle; returns its root."""
-    created = create(
-        library.database,
-        at(folder),
-        where="here",
-        archive=library.blobs if raw else None,
-        signer=BundleSigner(key=KEY),
-        **given,
-    )
-    assert created.raw is None or not created.raw.without
-    return created.root
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A signed bundle of the demo's library with the publishers' bytes; not to be changed."""
-    folder = tmp_path_factory.mktemp("made") / "bundle"
-    with open_library(demo().home) as library:
-        bundled(library, folder, sources=SOURCES)
-    return folder
+    return bundle_demo(tmp_path_factory.mktemp("made") / "bundle")
 
 
 @pytest.fixture
 def bundle(made: Path, tmp_path: Path) -> Path:
     """A copy of that bundle."""
     return Path(shutil.copytree(made, tmp_path / "bundle"))
-
-
-@contextmanager
-def library_at(home: Path, **settings: Any) -> Iterator[Library]:
-    with open_library(home, create=True, **settings) as library:
-        yield library
-
-
-def load(
-    library: Library, address: Path | str, *, key: str | None = None, is_pull: bool = False
-) -> LoadReport:
-    async def loading() -> LoadReport:
-        async with library.open_context() as context:
-            name = str(address)
-            request = LoadRequest(
-                address=name, display=name, key=key, is_pull=is_pull, watch=lambda *_: None
-            )
-            return await load_from(request, context)
-
-    return asyncio.run(loading())
-
-
-def root_of(library: Library, folder: Path) -> str:
-    return create(library.database, at(folder), sources=SOURCES, where="here").root
-
-
-def rows(library: Library, *tables: str) -> dict[str, Any]:
-    """All rows of some tables, without the run that loaded them."""
-    with library.database.read() as connection:
-        return {
-            name: sorted(map(repr, connection.execute(select(metadata.tables[name]))))
-            for name in tables
-        }
-
-
-def counts(library: Library) -> dict[str, int]:
-    with library.database.read() as connection:
-        existing = set(inspect(connection).get_table_names())
-        return {
-            name: connection.scalar(select(func.count()).select_from(table)) or 0
-            for name, table in metadata.tables.items()
-            if name in existing
-        }
 
 
 # Loading ----------------------------------------------------------------------------------
@@ -227,16 +159,6 @@ def without(bundle: OpenBundle, document_id: str) -> None:
     ]
 
 
-def retitled(bundle: OpenBundle) -> None:
-    """The publisher changed the title of a bill."""
-    old = bundle.document(BILL, ORIGINS)["raw_sha256"]
-    title = bundle.document(BILL, DOCUMENTS)["title"].encode()
-    assert title in bundle.files[old]
-    sha = bundle.replace_file(old, bundle.files[old].replace(title, b"Another Title Act"))
-    for row in bundle.rows[ORIGINS]:
-        row["raw_sha256"] = sha if row["raw_sha256"] == old else row["raw_sha256"]
-
-
 def retold(folder: Path, tmp_path: Path, change: Callable[[OpenBundle], None]) -> None:
     """Change the bytes of a bundle, and its rows as our own parsers read them."""
     forged(folder, change, key=KEY)
@@ -310,189 +232,6 @@ def test_owners_and_keys_never_travel(bundle: Path) -> None:
             assert KEY.secret_text().encode() not in data
 
 
-# Damage and malice ------------------------------------------------------------------------
-
-
-def first(folder: Path, pattern: str) -> Path:
-    return min(path for path in folder.glob(pattern) if path.is_file())
-
-
-def flip(file: Path) -> None:
-    data = bytearray(file.read_bytes())
-    data[len(data) // 2] ^= 1
-    file.write_bytes(data)
-
-
-def flip_table(folder: Path) -> None:
-    flip(first(folder, "data/documents/*"))
-
-
-def flip_container(folder: Path) -> None:
-    flip(first(folder, "raw/*"))
-
-
-def flip_descriptor(folder: Path) -> None:
-    file = folder / DESCRIPTOR
-    file.write_bytes(file.read_bytes().replace(b'"records": 1', b'"records": 2', 1))
-
-
-def flip_statement(folder: Path) -> None:
-    file = folder / STATEMENT
-    file.write_bytes(file.read_bytes().replace(b'"made_at": "2', b'"made_at": "3'))
-
-
-def truncate(folder: Path) -> None:
-    file = first(folder, "raw/*")
-    file.write_bytes(file.read_bytes()[:-100])
-
-
-def miss_a_table(folder: Path) -> None:
-    first(folder, "data/passages/*").unlink()
-
-
-def miss_the_bytes(folder: Path) -> None:
-    shutil.rmtree(folder / "raw")
-
-
-def add_a_file(folder: Path) -> None:
-    (folder / "data" / "documents" / "more.jsonl").write_text("{}\n")
-
-
-def forge_a_text(folder: Path) -> None:
-    def change(bundle: OpenBundle) -> None:
-        row = bundle.document(BILL, DOCUMENTS)
-        row["title"] = "A Title That Nobody Gave"
-
-    forged(folder, change, key=KEY)
-
-
-def forge_a_source(folder: Path) -> None:
-    def change(bundle: OpenBundle) -> None:
-        row = bundle.document(BILL, DOCUMENTS)
-        row["source"] = "federal_register"
-
-    forged(folder, change, key=KEY)
-
-
-def forge_the_bytes(folder: Path) -> None:
-    forged(folder, retitled, key=KEY)
-
-
-def leave_the_archive(folder: Path) -> None:
-    def change(bundle: OpenBundle) -> None:
-        entry = next(each for each in bundle.inputs if each["task"].get("parts"))
-        entry["task"]["parts"][0]["file"]["key"] = "corpus/bills/../../../escaped"
-
-    forged(folder, change)
-
-
-def repeat_a_row(folder: Path) -> None:
-    forged(folder, lambda bundle: bundle.rows[ALIASES].append(bundle.rows[ALIASES][0]))
-
-
-def explode(folder: Path) -> None:
-    def change(bundle: OpenBundle) -> None:
-        passage = bundle.document(BILL, PASSAGES)
-        nested: dict[str, Any] = {}
-        for _ in range(200_000 // 8):
-            nested = {"a": nested}
-        passage["locator"] = {}
-        bundle.rows[PASSAGES] = [passage]
-
-    forged(folder, change)
-    file = first(folder, "data/passages/*")
-    with file.open("r+b") as grown:
-        grown.truncate(1 << 40)  # a terabyte that needs no space on the disk
-
-
-def bring_an_upload(folder: Path) -> None:
-    def change(bundle: OpenBundle) -> None:
-        for resource in (DOCUMENTS, PASSAGES, ALIASES, ORIGINS):
-            for row in bundle.rows[resource]:
-                if row[resource.owner] == "cbo:61234":
-                    row[resource.owner] = f"upload:{ids.document_uid('x')}"
-
-    forged(folder, change)
-
-
-def lie_about_a_unit(folder: Path) -> None:
-    def change(bundle: OpenBundle) -> None:
-        entry = next(each for each in bundle.inputs if each["kind"] == "unit")
-        pack = entry["task"]["packs"][0]["sha256"]
-        data = bundle.files[pack].replace(b"</section>", b" and more</section>", 1)
-        bundle.replace_file(pack, data)
-
-    forged(folder, change, key=KEY)
-
-
-def claim_another_passage(folder: Path) -> None:
-    def change(bundle: OpenBundle) -> None:
-        passage = bundle.document(BILL, PASSAGES)
-        passage["id"] = str(ids.document_uid("another"))
-
-    forged(folder, change)
-
-
-DAMAGES: Final[dict[str, tuple[Callable[[Path], None], str]]] = {
-    "flipped byte of a table": (flip_table, "hash"),
-    "flipped byte of a publisher": (flip_container, "hash"),
-    "changed data package": (flip_descriptor, "own hashes"),
-    "changed statement": (flip_statement, "signature"),
-    "truncated": (truncate, "bytes instead of"),
-    "missing table": (miss_a_table, "is missing"),
-    "missing bytes": (miss_the_bytes, "is missing"),
-    "extra file": (add_a_file, "does not belong"),
-    "forged text": (forge_a_text, "give another title"),
-    "forged source": (forge_a_source, "refused"),
-    "forged bytes": (forge_the_bytes, "give another"),
-    "path with ..": (leave_the_archive, "not the name of a file in the archive"),
-    "repeated row": (repeat_a_row, "does not come after"),
-    "bomb": (explode, "bytes instead of"),
-    "upload": (bring_an_upload, "upload"),
-    "unit with other sections": (lie_about_a_unit, "refused|differs|pack"),
-    "passage with the id of another": (claim_another_passage, "the id that follows"),
-}
-
-
-@pytest.fixture(scope="module")
-def loaded_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A library with a part of the demo's documents, into which a bundle is merged."""
-    home = tmp_path_factory.mktemp("loaded") / "library"
-    folder = tmp_path_factory.mktemp("part") / "bundle"
-    with open_library(demo().home) as library:
-        bundled(library, folder, sources=["cbo"])
-    with library_at(home) as library:
-        load(library, folder)
-    return home
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_damaged_or_malicious_bundle_is_refused_and_changes_nothing(
-    damage: str, tmp_path: Path, bundle: Path, loaded_home: Path
-) -> None:
-    change, reason = DAMAGES[damage]
-    change(bundle)
-    with library_at(loaded_home) as library:
-        before, blobs = counts(library), {info.key for info in library.blobs.list()}
-        with pytest.raises(FondsError, match=reason):
-            load(library, bundle)
-        assert counts(library) == before
-        assert {info.key for info in library.blobs.list()} == blobs
-    assert not (tmp_path / "escaped").exists()
-
-
-def test_wrong_key_is_refused(bundle: Path, loaded_home: Path) -> None:
-    with library_at(loaded_home) as library:
-        before = counts(library)
-        with pytest.raises(FondsError, match="should be signed by"):
-            load(library, bundle, key=FORGER.public)
-        (bundle / STATEMENT).unlink()
-        shutil.rmtree(bundle / "raw")
-        with pytest.raises(FondsError, match="refused"):
-            load(library, bundle, key=KEY.public)
-        assert counts(library) == before
-
-
 @pytest.mark.long
 def test_older_edition_is_refused_and_rolls_nothing_back(
     tmp_path: Path, made: Path, bundle: Path
@@ -508,31 +247,6 @@ def test_older_edition_is_refused_and_rolls_nothing_back(
         with pytest.raises(FondsError, match="roll back"):
             load(library, tmp_path / "by-another")
         assert rows(library, *STATE) == before
-
-
-@pytest.mark.parametrize(
-    ("name", "kind", "reason"),
-    [
-        ("../escaped", tarfile.REGTYPE, "no bundle contains"),
-        ("/tmp/escaped", tarfile.REGTYPE, "no bundle contains"),
-        ("datapackage.json", tarfile.SYMTYPE, "not an ordinary file"),
-        ("statement.json", tarfile.LNKTYPE, "not an ordinary file"),
-        ("notes.txt", tarfile.REGTYPE, "no bundle contains"),
-    ],
-)
-def test_hostile_tar_archive_is_refused(
-    tmp_path: Path, loaded_home: Path, name: str, kind: bytes, reason: str
-) -> None:
-    with tarfile.open(tmp_path / "bundle.tar", "w") as archive:
-        member = tarfile.TarInfo(name)
-        member.type, member.size, member.linkname = kind, 0, "/etc/passwd"
-        archive.addfile(member, io.BytesIO())
-    with library_at(loaded_home) as library:
-        before = counts(library)
-        with pytest.raises(FondsError, match=reason):
-            load(library, tmp_path / "bundle.tar")
-        assert counts(library) == before
-    assert not (tmp_path / "escaped").exists()
 
 
 # Addresses --------------------------------------------------------------------------------

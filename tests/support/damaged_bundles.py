@@ -141,3 +141,8 @@ def forged(folder: Path, change: Callable[[OpenBundle], None], **given: Any) -> 
     bundle = opened(folder)
     change(bundle)
     seal(bundle, folder, **given)
+
+
+def first(folder: Path, pattern: str) -> Path:
+    """The first file of those that a pattern matches."""
+    return min(path for path in folder.glob(pattern) if path.is_file())
