@@ -157,8 +157,17 @@ async def _list_pdfs(library: Library, plan: Plan, watch: CrawlWatch) -> list[di
 
 
 def _pdf_fields(match: Any) -> dict[str, Any]:
-    names = ("url", "text", "organization", "period", "found_on")
+    names = ("url", "text", "organization", "period", "guesses", "found_on")
     return {name: getattr(match, name) for name in names if hasattr(match, name)}
+
+
+def _details(pdf: dict[str, Any]) -> str:
+    """The organisation, period and text of a PDF, with guesses marked."""
+    fields = [
+        f"{pdf[name]} (guess)" if name in pdf["guesses"] else pdf[name]
+        for name in ("organization", "period", "text")
+    ]
+    return " · ".join(filter(None, fields))
 
 
 def _print_pdfs(pdfs: list[dict[str, Any]], *, as_json: bool) -> None:
@@ -166,7 +175,7 @@ def _print_pdfs(pdfs: list[dict[str, Any]], *, as_json: bool) -> None:
         print_json(pdfs)
         return
     for pdf in pdfs:
-        details = " · ".join(filter(None, (pdf["organization"], pdf["period"], pdf["text"])))
+        details = _details(pdf)
         out.print(f"{safe(pdf['url'])}  {safe(details)}")
     err.print(f"{len(pdfs):,} PDFs would be fetched")
 
@@ -269,7 +278,7 @@ def _print_probe(result: PageProbe) -> None:
         _print_strategy(result.strategy, result.advisor)
     matches = result.match.pdfs
     for match in matches[:MAX_PRINTED_MATCHES]:
-        details = " · ".join(filter(None, (match.organization, match.period, match.text)))
+        details = _details(_pdf_fields(match))
         out.print(f"  {safe(match.url)}  {safe(details)}")
     if len(matches) > MAX_PRINTED_MATCHES:
         out.print(f"  … and {len(matches) - MAX_PRINTED_MATCHES:,} more")

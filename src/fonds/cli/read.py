@@ -280,6 +280,7 @@ def _print_header(document: dict[str, Any]) -> None:
     fields = {
         "id": document["id"],
         "cite": document["citation_string"],
+        "summary": document["summary"] if document["source"].startswith("site-") else None,
         "publisher": document["source_org"],
         "published": document["published_at"],
         "page": document["source_url"],

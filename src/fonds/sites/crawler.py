@@ -318,11 +318,19 @@ def _failed(visit: PageVisit, error: FondsError) -> Visited:
 def _as_pdf(visit: PageVisit) -> PdfLink:
     """The link to a page that is a PDF."""
     trail = tuple(reversed(visit.trail))
+    text = trail[0] if trail else ""
+    organization = next(filter(None, map(organization_name, trail)), None)
+    period = period_of(*trail, file_name(visit.url), visit.url)
+    guesses = {
+        "organization": organization is not None and organization != organization_name(text),
+        "period": period is not None and period != period_of(text),
+    }
     return PdfLink(
         url=visit.url,
-        text=trail[0] if trail else "",
-        organization=next(filter(None, map(organization_name, trail)), None),
-        period=period_of(*trail, file_name(visit.url), visit.url),
+        text=text,
+        organization=organization,
+        period=period,
+        guesses=tuple(name for name, is_guess in guesses.items() if is_guess),
     )
 
 

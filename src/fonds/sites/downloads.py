@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Final
+from typing import Final, Literal
 from uuid import NAMESPACE_URL, uuid5
 
 from fonds.context import Context
@@ -27,6 +27,10 @@ from fonds.sites.robots import PACE
 from fonds.sites.website import Website
 from fonds.stores.blobs import Data
 
+_FIELDS: Final[dict[str, Literal["organization_name", "reporting_period"]]] = {
+    "organization": "organization_name",
+    "period": "reporting_period",
+}
 _MAX_IN_MEMORY: Final = 512 * 1024
 """Bytes of a PDF that stays in memory until it is stored; a longer one goes through a file."""
 
@@ -193,6 +197,7 @@ class PdfDownloader:
             organization_name=fetched.organization,
             organization_slug=slug(fetched.organization or website),
             reporting_period=fetched.period,
+            guesses=[_FIELDS[name] for name in fetched.task.params.get("guesses", ())],
             # Of this crawl, also where an archived file was confirmed by a 304.
             download_timestamp=max(archived.retrieved_at, self.state.started),
             website_id=website,

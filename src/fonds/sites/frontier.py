@@ -60,6 +60,8 @@ class Listed:
     found_on: str
     origin: Archived | None
     """The archived page."""
+    guesses: tuple[str, ...] = ()
+    """Which of `organization` and `period` are guesses."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -375,6 +377,7 @@ class Frontier:
                     period=link.period,
                     found_on=visited.visit.url,
                     origin=visited.origin,
+                    guesses=link.guesses,
                 ),
             )
         return listed
@@ -389,12 +392,13 @@ class Frontier:
             text=listed.text,
             organization=listed.organization,
             period=listed.period,
+            guesses=" ".join(listed.guesses) or None,
             **origin,
         )
 
     def _row(self, key: str, url: str, kind: str, state: str, **columns: Any) -> dict[str, Any]:
         self._position += 1
-        missing = dict.fromkeys(("found_on", "text", "organization", "period", "origin", "error"))
+        missing = dict.fromkeys(_OPTIONAL)
         return {
             **missing,
             "website_id": self.website,
@@ -416,6 +420,7 @@ class Frontier:
         return existing
 
 
+_OPTIONAL: Final = ("found_on", "text", "organization", "period", "guesses", "origin", "error")
 _COUNTS: Final = (
     "pages",
     "has_more",
@@ -489,6 +494,7 @@ def _listed(row: Row[Any]) -> Listed:
         period=row.period,
         found_on=row.found_on,
         origin=_origin_from_json(row.origin) if row.origin else None,
+        guesses=tuple((row.guesses or "").split()),
     )
 
 

@@ -185,6 +185,8 @@ class DownloadedPDF(_ConfigModel):
     crawl_status: Literal["success", "failed", "partial"]
     error_message: str | None = None
     metadata_version: Version
+    guesses: list[Literal["organization_name", "reporting_period"]] = Field(default_factory=list)
+    """Which of its fields are guesses: not from the link or the texts around it."""
 
 
 class CrawlError(_ConfigModel):

@@ -19,7 +19,7 @@ from fonds.sites.models import (
 from fonds.sites.page_reading import UnparsedPage
 from fonds.sites.pages import selectors as patterns
 from fonds.sites.pages.listing import PdfList, distinct, is_pdf_link
-from fonds.sites.pages.metadata import Metadata
+from fonds.sites.pages.metadata import LinkMetadata, Metadata
 from fonds.sites.pages.page import Link, WebPage, absolute, by_element
 from fonds.sites.pages.pagination import further, list_pages
 from fonds.sites.pages.selectors import check, elements
@@ -50,6 +50,8 @@ class PdfLink:
     organization: str | None
     period: str | None
     """As `2024-Q1`, `2024-H2`, `2024-05` or `2024-annual`."""
+    guesses: tuple[str, ...] = ()
+    """Which of `organization` and `period` are guesses."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,7 +96,13 @@ def match_page(
     links = _filtered(_matched(strategy, page), listing, is_sure=is_sure)
     fields = Metadata(listing, trail).read(links, strategy.metadata_extraction or {})
     pdfs = tuple(
-        PdfLink(url=link.url, text=link.text, organization=each.organization, period=each.period)
+        PdfLink(
+            url=link.url,
+            text=link.text,
+            organization=each.organization,
+            period=each.period,
+            guesses=each.guesses if is_sure else _present(each),
+        )
         for link, each in zip(links, fields, strict=True)
     )
     next_pages = _next_pages(strategy, page) or list_pages(listing)
@@ -106,6 +114,11 @@ def match_page(
         score=_score(pdfs, listing),
         listed=len({link.url for link in listing.links}),
     )
+
+
+def _present(fields: LinkMetadata) -> tuple[str, ...]:
+    """All fields of a link that have a value."""
+    return tuple(name for name in ("organization", "period") if getattr(fields, name))
 
 
 def match_fields(

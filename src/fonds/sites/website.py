@@ -6,7 +6,7 @@ The websites of a library, and the strategies in use on them.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -72,11 +72,12 @@ class Website:
         """The task of a PDF on a page."""
         key = ids.site_file_id(self.configuration.id, listed.url)
         path = f"pdfs/{key.rpartition('/')[2]}.pdf"
-        params = {
+        params: dict[str, Any] = {
             "text": listed.text,
             "organization": listed.organization,
             "period": listed.period,
             "found_on": listed.found_on,
+            **({"guesses": list(listed.guesses)} if listed.guesses else {}),
         }
         return FetchTask(
             source=self.info.name,
@@ -88,6 +89,8 @@ class Website:
 
     def _record(self, raw: Raw) -> ParsedRecord:
         pdf, params = raw.parts[0].archived, raw.task.params
+        title, is_guess = title_of(pdf.url, params)
+        guesses = [*params.get("guesses", ()), *(["title"] if is_guess else [])]
         payload = {
             "id": raw.task.key,
             "website_id": self.configuration.id,
@@ -96,6 +99,7 @@ class Website:
             "link_text": params.get("text"),
             "organization": params.get("organization"),
             "period": params.get("period"),
+            "guesses": " ".join(guesses) or None,
             "sha256": pdf.sha256,
             "size": pdf.size,
         }
@@ -104,18 +108,22 @@ class Website:
             table=site_files.name,
             key=raw.task.key,
             payload=payload,
-            document=self._document(raw, title_of(pdf.url, params)),
+            document=self._document(raw, title, guesses),
         )
 
-    def _document(self, raw: Raw, title: str) -> Document:
+    def _document(self, raw: Raw, title: str, guesses: Sequence[str]) -> Document:
         pdf, params = raw.parts[0].archived, raw.task.params
         office = self.configuration.name
-        parts = (params.get("organization"), title, params.get("period"), office, pdf.url)
+        fields = {name: params.get(name) for name in ("organization", "period")}
+        sure = {name: text for name, text in fields.items() if name not in guesses}
+        cited_title = None if "title" in guesses else title
+        parts = (sure.get("organization"), cited_title, sure.get("period"), office, pdf.url)
         return Document(
             id=raw.task.key,
             source=self.info.name,
             kind="report",
             title=title,
+            summary=_summary_of({name: fields[name] for name in fields if name in guesses}),
             source_url=pdf.url,
             source_org=office,
             citation_string=", ".join(dict.fromkeys(filter(None, parts))),
@@ -129,11 +137,20 @@ def _schedule_of(website: WebsiteConfiguration) -> str | None:
     return SCHEDULES.get(frequency) if website.enabled else None
 
 
-def title_of(url: str, params: Mapping[str, Any]) -> str:
-    """The title of a PDF: the text of its link, if that is informative, else its file name."""
+def _summary_of(guesses: Mapping[str, str | None]) -> str | None:
+    """The guesses about a report, called so; they are in no citation."""
+    fields = [f"{name} {text}" for name, text in guesses.items() if text]
+    return f"Guessed from the website, not stated by it: {', '.join(fields)}." if fields else None
+
+
+def title_of(url: str, params: Mapping[str, Any]) -> tuple[str, bool]:
+    """The title of a PDF, and whether it is a guess.
+
+    It is the text of its link if that is informative; else its file name, which is called so.
+    """
     text = str(params.get("text") or "").strip()
     is_informative = len(text) >= _MIN_TITLE and not text.lower().startswith(("http", "pdf"))
-    return text if is_informative else original_name(url)
+    return (text, False) if is_informative else (f"{original_name(url)} (file name)", True)
 
 
 MAX_FAILURES: Final = 20

@@ -43,3 +43,31 @@ def test_a_pdf_whose_name_has_no_year_has_that_of_its_row() -> None:
         for number, name in enumerate(PARTIES)
     )
     assert periods(f"<table>{''.join(rows)}</table>") == ["2018-annual"] * 8
+
+
+def test_what_only_the_page_or_a_file_name_says_is_a_guess() -> None:
+    rows = "".join(f"<li><a href='f/{year}.pdf'>Accounts</a></li>" for year in (2018, 2019))
+    markup = f"<html><title>x</title><body><h1>Green Party</h1><ul>{rows}</ul></body></html>"
+    page = read_page(markup.encode(), "https://example.org/accounts/", "text/html")
+    listing = PdfList(page)
+    (first, _) = Metadata(listing).read(listing.links, {})
+    assert (first.organization, first.period) == ("Green Party", "2018-annual")
+    assert first.guesses == ("organization", "period")
+
+
+def test_what_a_row_says_is_no_guess() -> None:
+    rows = (
+        f"<tr><td>{name}</td><td>2018</td><td><a href='f/a{number}.pdf'>Accounts</a></td></tr>"
+        for number, name in enumerate(PARTIES)
+    )
+    page = read_page(
+        f"<html><body><table>{''.join(rows)}</table></body></html>".encode(),
+        "https://example.org/accounts/",
+        "text/html",
+    )
+    listing = PdfList(page)
+    metadata = Metadata(listing)
+    fields = metadata.read(listing.links, metadata.expressions(listing.links))
+    assert [(each.organization, each.guesses) for each in fields] == [
+        (name, ()) for name in PARTIES
+    ]

@@ -164,6 +164,8 @@ class LinkMetadata:
 
     organization: str | None
     period: str | None
+    guesses: tuple[str, ...] = ()
+    """Which of them are from texts that are not of this link alone."""
 
 
 class Metadata:
@@ -205,12 +207,21 @@ class Metadata:
         if missing:
             guessed = self._guessed_names(missing)
         return [
-            LinkMetadata(
-                organization=name or guessed.get(id(link)),
-                period=self._period(link, expressions.get(PERIOD)),
-            )
+            self._metadata(link, name, guessed.get(id(link)), expressions.get(PERIOD))
             for link, name in zip(links, names, strict=True)
         ]
+
+    def _metadata(
+        self, link: Link, name: str | None, guess: str | None, expression: str | None
+    ) -> LinkMetadata:
+        period, is_near = self._period(link, expression)
+        guesses = {ORGANIZATION: name is None and guess is not None}
+        guesses[PERIOD] = period is not None and not is_near
+        return LinkMetadata(
+            organization=name or guess,
+            period=period,
+            guesses=tuple(field for field, is_guess in guesses.items() if is_guess),
+        )
 
     # Organisations ------------------------------------------------------------------------
 
@@ -287,7 +298,8 @@ class Metadata:
         long = sum(len(text) for text in texts) / len(texts)
         return score - min(0.3, long / 500)
 
-    def _period(self, link: Link, expression: str | None) -> str | None:
+    def _period(self, link: Link, expression: str | None) -> tuple[str | None, bool]:
+        """The period of a link, and whether it is from the texts around it."""
         near = [link.text]
         if link.element is None:
             near = [
@@ -308,7 +320,7 @@ class Metadata:
             ]
         close = period_of(*near, *headings)
         if close is not None:
-            return close
+            return close, True
         folder = _UPLOADED.sub(
             "/", link.url.partition("//")[2].partition("/")[2].rpartition("/")[0]
         )
@@ -317,7 +329,7 @@ class Metadata:
             *reversed(self._trail),
             without_dates(self._title),
         ]
-        return period_of(*near, *headings, *far, folder)
+        return period_of(*near, *headings, *far, folder), False
 
     def _is_of_neighbour(self, expression: str | None, link: Link) -> bool:
         """True if an expression reads an element with the links to other PDFs."""
