@@ -52,6 +52,8 @@ BROKEN = "\n"
 NORMALIZERS = {"pdf_v1": PdfNormalizer(recognizer=None)}
 """Without text recognition: the words of pictures are not in the text layer."""
 SKIPPED = {"script", "style", "head", "meta", "amendMeta", "metadata", "HEADER", "FDSYS"}
+SKIPPED |= {"jurabk", "gliederungskennzahl"}
+"""Metadata, the latter of German norms: names of the act and of levels that each norm repeats."""
 MAX_LOSS = 0.02
 """Of the letters of a page, without a warning."""
 NAMED_PAGE = re.compile(r"\bpages? (\d+)")

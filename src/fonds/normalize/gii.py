@@ -318,11 +318,8 @@ class NormWalker(TextWalker):
         self._out.end()
 
     def _act(self, metadata: Any) -> None:
-        """Write what the publisher prints above an act."""
-        self._out.begin(level=1)
-        self.flow(metadata.find("langue"))
-        self._out.end()
-        names = [one_line(metadata.find(name)) for name in ("kurzue", "amtabk", "jurabk")]
+        """Write what the publisher prints above an act, in the order of the file."""
+        names = [one_line(metadata.find(name)) for name in ("jurabk", "amtabk")]
         self._line(" – ".join(dict.fromkeys(name for name in names if name)))
         if issued := one_line(metadata.find("ausfertigung-datum")):
             self._line(f"Ausfertigungsdatum: {issued}")
@@ -330,6 +327,10 @@ class NormWalker(TextWalker):
             self._line(
                 f"Fundstelle: {' '.join(one_line(part) for part in source.iterchildren('*'))}"
             )
+        self._line(one_line(metadata.find("kurzue")))
+        self._out.begin(level=1)
+        self.flow(metadata.find("langue"))
+        self._out.end()
         for state in metadata.iterchildren("standangabe"):
             kind = one_line(state.find("standtyp"))
             self._line(f"{_STATES.get(kind, kind)}: {one_line(state.find('standkommentar'))}")
@@ -355,7 +356,7 @@ class Gii(XmlNormalizer):
     """The normalizer `gii_v1` of one norm, or a whole act."""
 
     name = "gii_v1"
-    version = "1.0.0"
+    version = "1.1.0"
 
     def _convert(self, data: bytes, _hint: str | None) -> NormalizedBody:
         root, warnings = _read(data)

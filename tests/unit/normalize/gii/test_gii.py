@@ -196,3 +196,14 @@ def test_a_whole_act_stands_under_the_headings_of_its_divisions() -> None:
 def test_what_is_no_norm_says_why(data: str, error: type[ParseError], cause: str) -> None:
     with pytest.raises(error, match=cause):
         normalized(data)
+
+
+def test_the_names_of_an_act_are_in_the_order_of_the_file() -> None:
+    act = (
+        "<dokumente><norm><metadaten><jurabk>LampG</jurabk><amtabk>LampG</amtabk>"
+        "<ausfertigung-datum>1989-12-15</ausfertigung-datum><kurzue>Lampengesetz</kurzue>"
+        "<langue>Gesetz über Lampen</langue></metadaten></norm></dokumente>"
+    )
+    assert get_normalizer("gii_v1").to_markdown(act.encode()).markdown == (
+        "LampG\n\nAusfertigungsdatum: 1989-12-15\n\nLampengesetz\n\n# Gesetz über Lampen\n"
+    )
