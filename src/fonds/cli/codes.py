@@ -32,8 +32,8 @@ from fonds.codes.budget import WORKER, Budget
 from fonds.codes.diff.editions import Comparison, UnitComparison
 from fonds.codes.diff.editions import compare_editions as compare
 from fonds.codes.diff.redline import excerpt, redline
-from fonds.codes.run import CodeReport, CodeRequest, UnitPlan, UnitReport, find_orders, plan_unit
-from fonds.errors import FondsError, UsageError
+from fonds.codes.run import CodePlan, CodeReport, CodeRequest, UnitReport, find_orders, plan_code
+from fonds.errors import UsageError
 from fonds.library import Library
 from fonds.sources.registry import SourceRegistry
 
@@ -119,38 +119,34 @@ def plan(
     limits = _budget(budget) or Budget()
     request = CodeRequest(version=version, given=origin, units=tuple(unit or ()))
 
-    async def walk(library: Library) -> tuple[list[UnitPlan], list[tuple[str, str]]]:
+    async def walk(library: Library) -> tuple[CodePlan, int]:
         adapter = library.sources.code(name)
-        plans, failed = [], []
         async with library.open_context(tables=False) as opened:
-            for order in await find_orders(adapter, request, opened):
-                try:
-                    plans.append(await plan_unit(order, adapter, opened, limits))
-                except FondsError as error:
-                    failed.append((order.id, f"{type(error).__name__}: {error}"))
-        return plans, failed
+            orders = await find_orders(adapter, request, opened)
+            return await plan_code(orders, adapter, opened, limits), len(orders)
 
     with TemporaryDirectory() as scratch:
         # Planning must not even create an empty library.
         settings = replace(context.obj.settings(), home=Path(scratch), database="", blobs="")
         with closing(Library(settings)) as library:
-            plans, failed = run_until_stopped(walk(library))
+            planned, units = run_until_stopped(walk(library))
     if as_json:
-        errors = [{"id": unit_id, "error": error} for unit_id, error in failed]
-        without = {"budget": None, "invocations": len(plans)}
+        errors = [{"id": unit_id, "error": error} for unit_id, error in planned.failures]
+        without = {"budget": None, "invocations": units}
         print_json(
             {
-                "units": [asdict(plan) for plan in plans] + errors,
+                "units": [asdict(plan) for plan in planned.plans] + errors,
+                "divided": planned.parts,
                 "budget": asdict(limits),
                 "without_budget": without,
             }
         )
     else:
-        _print_plans(plans, limits)
-        for unit_id, error in failed:
+        _print_plans(planned, units, limits)
+        for unit_id, error in planned.failures:
             err.print(f"{unit_id}: {error}", style="red", markup=False)
-    if failed:
-        raise typer.Exit(EXIT_INCOMPLETE if plans else EXIT_FAILED)
+    if planned.failures:
+        raise typer.Exit(EXIT_INCOMPLETE if planned.plans else EXIT_FAILED)
 
 
 @app.command()
@@ -297,7 +293,8 @@ def _limits(budget: Budget) -> str:
     return f"{budget.subrequests:,} sub-requests, {budget.memory_mib} MiB"
 
 
-def _print_plans(plans: list[UnitPlan], budget: Budget) -> None:
+def _print_plans(planned: CodePlan, units: int, budget: Budget) -> None:
+    plans = planned.plans
     print_table(
         ["unit", "nodes", "sections", "bytes", "fetches", "sub-requests", "invocations"],
         [
@@ -308,8 +305,14 @@ def _print_plans(plans: list[UnitPlan], budget: Budget) -> None:
     sections, invocations = sum(p.shards for p in plans), sum(p.invocations for p in plans)
     out.print(
         f"{sections:,} sections: {invocations:,} invocations with a budget of {_limits(budget)};"
-        f" {len(plans):,} without one"
+        f" {units:,} without one"
     )
+    for unit_id, parts in planned.parts.items():
+        out.print(
+            f"{unit_id}: too large for the budget, a run divides it into {parts} parts",
+            style="yellow",
+            markup=False,
+        )
 
 
 def _print_units(reports: tuple[UnitReport, ...]) -> None:

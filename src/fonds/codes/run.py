@@ -40,9 +40,10 @@ from fonds.codes.origin import (
     open_location,
 )
 from fonds.codes.plan import NodeBatch, PlanHead, plan_lines, read_batches, read_head, update_unit
-from fonds.codes.tree import list_parts
+from fonds.codes.tree import Walked, list_parts
 from fonds.context import Context
 from fonds.errors import (
+    FondsError,
     LeaseLostError,
     StoreUnavailableError,
     SuspiciousYieldError,
@@ -332,7 +333,7 @@ class _CodeRun:
         self, order: UnitOrder, invoke: Invoke, error: UnitTooLargeError
     ) -> UnitReport:
         """Ingest the parts of a unit that is too large to be walked under its budget."""
-        parts = await self._parts(order)
+        parts = await _parts(order, self.active.source, self.active.context)
         if not parts:
             raise error
         self.active.run.log("info", "a unit was divided", unit=order.id, parts=len(parts))
@@ -356,16 +357,6 @@ class _CodeRun:
             error=errors[0] if errors else None,
             parts=tuple(f"{order.unit}/{part}" for part in parts),
         )
-
-    async def _parts(self, order: UnitOrder) -> list[str]:
-        adapter, context = self.active.source, self.active.context
-        location = open_location(order.location, adapter.info, context)
-        origin = EditionOrigin(location, version=order.version)
-        root_id = ids.tree_root(order.source, order.version)
-        try:
-            return await list_parts(adapter, root_id, order.root, origin, only=order.only)
-        finally:
-            await origin.close()
 
     async def _run_part(self, order: UnitOrder, invoke: Invoke) -> UnitReport:
         try:
@@ -521,12 +512,64 @@ class UnitPlan:
     """With the budget; without one, a unit takes one invocation."""
 
 
-async def plan_unit(
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CodePlan:
+    """The costs of units; those too large for the budget by their parts."""
+
+    plans: list[UnitPlan] = field(default_factory=list)
+    parts: dict[str, int] = field(default_factory=dict)
+    """The units that a run will divide, each with the number of its parts."""
+    failures: list[tuple[str, str]] = field(default_factory=list)
+    """Units and parts that cannot be planned, each with its error."""
+
+    def include(self, other: CodePlan) -> None:
+        """Add the units of another plan."""
+        self.plans.extend(other.plans)
+        self.parts.update(other.parts)
+        self.failures.extend(other.failures)
+
+
+async def plan_code(
+    orders: Iterable[UnitOrder], adapter: JurisdictionAdapter, context: Context, budget: Budget
+) -> CodePlan:
+    """Walk units and estimate the cost of executing them with a budget; nothing is written."""
+    result = CodePlan()
+    for order in orders:
+        limited = replace(order, budget=budget)
+        try:
+            result.include(await _plan_order(limited, adapter, context, budget))
+        except FondsError as error:
+            result.failures.append((order.id, f"{type(error).__name__}: {error}"))
+    return result
+
+
+async def _plan_order(
     order: UnitOrder, adapter: JurisdictionAdapter, context: Context, budget: Budget
-) -> UnitPlan:
-    """Walk a unit and estimate the cost of executing it with a budget; nothing is written."""
-    order = replace(order, budget=budget)
-    meter = Meter(budget)
+) -> CodePlan:
+    """The plan of a unit, or of the parts that a run would divide it into."""
+    try:
+        walked, requests = await _walk_metered(order, adapter, context)
+    except UnitTooLargeError as error:
+        parts = await _parts(order, adapter, context)
+        if not parts:
+            raise
+        first, *others = (replace(order, only=(*order.only, part)) for part in parts)
+        try:
+            divided = await _plan_order(first, adapter, context, budget)
+        except UnitTooLargeError:
+            # Each part of one file reads all of it, so the others are not tried in vain.
+            raise error from None
+        divided.include(await plan_code(others, adapter, context, budget))
+        return replace(divided, parts={order.id: len(parts), **divided.parts})
+    head = plan_head(order, adapter, walked)
+    return CodePlan(plans=[_estimate(head, walked, requests, budget)])
+
+
+async def _walk_metered(
+    order: UnitOrder, adapter: JurisdictionAdapter, context: Context
+) -> tuple[Walked, int]:
+    """Walk a unit under its budget, and count the sub-requests."""
+    meter = Meter(order.budget)
     location = open_location(order.location, adapter.info, context)
     origin = EditionOrigin(location, version=order.version)
     try:
@@ -534,13 +577,35 @@ async def plan_unit(
             walked = await walk_order(order, adapter, origin, meter)
     finally:
         await origin.close()
-    head = plan_head(order, adapter, walked)
+    # A run archives each page, too.
+    requests, pages = meter.subrequests, len(walked.pages)
+    if order.budget and requests + pages > order.budget.subrequests:
+        raise UnitTooLargeError(
+            f"{order.unit} cannot be walked in one invocation: to read and archive its {pages} "
+            f"pages takes {requests + pages} sub-requests; allow more (--budget)"
+        )
+    return walked, requests
+
+
+async def _parts(order: UnitOrder, adapter: JurisdictionAdapter, context: Context) -> list[str]:
+    """The parts that a unit is divided into if it is too large to be walked."""
+    location = open_location(order.location, adapter.info, context)
+    origin = EditionOrigin(location, version=order.version)
+    root_id = ids.tree_root(order.source, order.version)
+    try:
+        return await list_parts(adapter, root_id, order.root, origin, only=order.only)
+    finally:
+        await origin.close()
+
+
+def _estimate(head: PlanHead, walked: Walked, requests: int, budget: Budget) -> UnitPlan:
+    """The cost of executing a walked unit."""
     _, *lines = plan_lines(walked, head)
     costs = [_cost(head, batch) for batch in read_batches(head, lines)]
-    walking = meter.subrequests + len(head.pages) + _PLANNING_REQUESTS
+    walking = requests + len(head.pages) + _PLANNING_REQUESTS
     if max(costs) + _PLANNING_REQUESTS > budget.subrequests:
         raise UnitTooLargeError(
-            f"one batch of {order.unit} takes about {max(costs)} sub-requests, and its plan "
+            f"one batch of {head.unit} takes about {max(costs)} sub-requests, and its plan "
             f"{_PLANNING_REQUESTS}: allow more than {budget.subrequests} (--budget)"
         )
     return UnitPlan(
@@ -548,7 +613,7 @@ async def plan_unit(
         nodes=head.nodes,
         shards=head.shards,
         bytes=head.bytes,
-        walked=meter.subrequests,
+        walked=requests,
         fetches=head.fetches,
         subrequests=walking + sum(costs),
         invocations=_invocations(walking, costs, budget.subrequests),

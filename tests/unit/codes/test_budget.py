@@ -32,7 +32,7 @@ from tests.unit.codes.trees import (
 
 from fonds.codes.budget import MIB, Budget, Meter, memory_in_use
 from fonds.codes.invocation import InvocationReport, UnitOrder, invoke
-from fonds.codes.run import CodeRequest, find_orders
+from fonds.codes.run import CodePlan, CodeRequest, find_orders, plan_code
 from fonds.context import Context
 from fonds.errors import BudgetSpentError
 from fonds.library import Library, open_library
@@ -353,6 +353,35 @@ def test_unit_that_cannot_be_walked_within_the_budget_is_divided(
     assert known == {root, *(node_id for node_id, _ in named(root, unit))}
     (again,) = ingest(library, folder, budget=plenty(50)).units
     assert (again.error, again.inserted) == (None, 0)
+
+
+def test_plan_shows_the_parts_that_a_unit_too_large_for_the_budget_is_divided_into(
+    library: Library, tmp_path: Path
+) -> None:
+    parts = tuple(
+        Item(kind="part", number=str(n), label=f"Part {n}", children=nested(2).children)
+        for n in range(60)
+    )
+    unit = Item(kind="title", number="1", label="Title 1", children=parts)
+    folder = publish(tmp_path / "site", pages_of([unit], "page per container"))
+    request = CodeRequest(version="2024", given=str(folder))
+
+    async def planned(subrequests: int) -> CodePlan:
+        async with library.open_context(tables=False) as context:
+            orders = await find_orders(FakeCode(), request, context)
+            return await plan_code(orders, FakeCode(), context, plenty(subrequests))
+
+    title = "fakecode/2024/root/title-1"
+    divided = asyncio.run(planned(50))
+    assert [plan.id for plan in divided.plans] == [f"{title}/part-{n}" for n in range(60)]
+    assert (divided.parts, divided.failures) == ({title: 60}, [])
+    whole = asyncio.run(planned(1000))
+    assert ([plan.id for plan in whole.plans], whole.parts) == ([title], {})
+    too_small = asyncio.run(planned(2))
+    assert (too_small.plans, too_small.parts) == ([], {})
+    [(failed, error)] = too_small.failures
+    assert failed == title
+    assert "cannot be walked in one invocation" in error
 
 
 def test_batch_that_no_invocation_can_finish_fails_with_advice(
