@@ -67,6 +67,7 @@ BENCHES: Final = (
     Bench(name="citations", quick="--size 300000 --edges 100000 --repeats 3"),
     Bench(name="load", quick="--rounds 2"),
     Bench(name="codes", quick="--rounds 1", needs_corpus=True),
+    Bench(name="whole_code", quick="--sections 1000", needs_corpus=True),
     Bench(name="budget", quick="--small"),
     Bench(name="memory", quick="--documents 5000 --words 60"),
     Bench(name="rerun", quick="--documents 500"),
