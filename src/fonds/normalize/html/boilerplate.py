@@ -66,8 +66,8 @@ def find_boilerplate(root: Any) -> Boilerplate:
     mains = [each for each in candidates if each.tag in _CONTENT or each.get("role") == "main"]
     main = mains[0] if len(mains) == 1 else None
     boilerplate: Boilerplate = {}
-    for element, reason in _by_role(candidates, main):
-        if not _is_within(element, boilerplate):
+    for element in candidates:
+        if not _is_within(element, boilerplate) and (reason := _reason_to_omit(element, main)):
             boilerplate[element] = reason
     for element in _steps(root):
         if not _is_within(element, boilerplate):
@@ -83,15 +83,11 @@ def _is_candidate(element: Any) -> bool:
     return _NAMES_OF_MENUS.search(f"{element.get('class')} {element.get('id')}") is not None
 
 
-def _by_role(candidates: list[Any], main: Any) -> Iterator[tuple[Any, str]]:
-    for element in candidates:
-        reason = _reason(element)
-        if (
-            reason
-            and not _contains_content(element, main)
-            and _is_boilerplate(element, reason, main)
-        ):
-            yield element, reason
+def _reason_to_omit(element: Any, main: Any) -> str | None:
+    reason = _reason(element)
+    if reason is None or _contains_content(element, main):
+        return None
+    return reason if _is_boilerplate(element, reason, main) else None
 
 
 def _reason(element: Any) -> str | None:
@@ -140,7 +136,7 @@ def _is_foot(element: Any) -> bool:
     if element.tag != "footer" and element.get("role") != "contentinfo":
         words, linked, _, is_own = _measured(element)
         return not is_own and linked >= words * _MIN_LINKED
-    words = sum(len(text.split()) for text in element.itertext())
+    words = _words(element)
     names = (target.get("id") or target.get("name") or "" for target in element.iter("a"))
     has_notes = any(name[-1:].isdigit() for name in names)
     return words <= _MAX_FOOT_WORDS and not has_notes
@@ -148,7 +144,7 @@ def _is_foot(element: Any) -> bool:
 
 def _measured(element: Any) -> tuple[int, int, int, bool]:
     """Words, words in links, links, and true if more links are to this page than to others."""
-    words = sum(len(text.split()) for text in element.itertext())
+    words = _words(element)
     linked = links = own = 0
     for link in element.iter("a"):
         href = link.get("href")
@@ -156,7 +152,7 @@ def _measured(element: Any) -> tuple[int, int, int, bool]:
             continue
         links += 1
         own += href.startswith("#") and len(href) > 1
-        linked += sum(len(text.split()) for text in link.itertext())
+        linked += _words(link)
     return words, linked, links, own * 2 > links
 
 
@@ -192,6 +188,10 @@ def _has_only_steps(block: Any) -> bool:
     return any(map(_NEXT_PAGE.fullmatch, texts)) or all(map(_STEP.fullmatch, texts))
 
 
+def _words(element: Any) -> int:
+    return len(" ".join(element.itertext()).split())
+
+
 def _one_line(element: Any) -> str:
     return " ".join("".join(element.itertext()).split())
 
@@ -211,6 +211,6 @@ def _is_within(element: Any, boilerplate: Boilerplate) -> bool:
 
 def _leaves_text(root: Any, boilerplate: Boilerplate) -> bool:
     """True if a page has text besides its boilerplate: an index is nothing but links."""
-    words = sum(len(text.split()) for text in root.itertext())
-    out = sum(len(text.split()) for element in boilerplate for text in element.itertext())
+    words = _words(root)
+    out = sum(map(_words, boilerplate))
     return words - out >= _MIN_WORDS
