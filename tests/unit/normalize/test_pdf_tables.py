@@ -86,6 +86,33 @@ def test_a_frame_around_sentences_is_no_table() -> None:
     assert tables(page) == ""
 
 
+def test_a_table_whose_rules_are_only_a_frame_is_read_by_its_lines() -> None:
+    page: list[Said | str] = [
+        *(stroke(72, y, 472, y) for y in (700, 680, 580)),
+        *(stroke(x, 580, x, 700) for x in (72, 272, 472)),
+    ]
+    for left in (75, 275):
+        page += [Said(left, 685, "Age"), Said(left + 100, 685, "Persons")]
+    for row in range(7):
+        y = 668 - 12 * row
+        page += [Said(75, y, f"{row} years"), Said(175, y, f"3,53{row},692")]
+        page += [Said(275, y, f"4{row} years"), Said(375, y, f"2,46{row},083")]
+    rows = tables(page).splitlines()
+    assert rows[0] == "| Age | Persons | Age | Persons |"
+    assert rows[1] == "| 0 years | 3,530,692 | 40 years | 2,460,083 |"
+    assert len(rows) == 8
+
+
+def test_clauses_beside_their_numbers_are_no_table() -> None:
+    clauses = ["Cataract", "Hernia", "Fissure in anus", "Gout", "Calculus", "Dental treatment"]
+    page: list[Said | str] = []
+    for at, clause in enumerate(clauses):
+        label = "or" if at == 3 else f"{'abcdef'[at]})"
+        page += [Said(72, 700 - 14 * at, label), Said(110, 700 - 14 * at, clause)]
+        page += [Said(300, 700 - 14 * at, f"{at + 7}."), Said(340, 700 - 14 * at, clause)]
+    assert tables(page) == ""
+
+
 def test_the_lines_of_a_chart_are_no_table() -> None:
     page = ruled(
         [72, 172, 272, 372], [700, 660, 620, 580], [["30", "40", ""], ["20", "", "35"], ["10"]]

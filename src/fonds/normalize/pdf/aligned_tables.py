@@ -35,6 +35,7 @@ _CONTENTS_COLUMNS: Final = 3
 _MIN_CONTENTS: Final = 4
 _MAX_PAGE: Final = 2_000
 _IN_ORDER: Final = 0.8
+_LABELS: Final = 0.5
 _ALIGNED: Final = 0.7
 _MIN_TEXTS: Final = 0.7
 _FULL: Final = 0.8
@@ -505,10 +506,29 @@ def _is_vertical(texts: Collection[str]) -> bool:
 def _has_labels(texts: dict[tuple[int, int], str], depth: int, width: int) -> bool:
     """The first column or the header says in words what the rest is."""
     first = [text for (row, column), text in texts.items() if row >= depth and not column]
-    if not first or (width == 2 and all(map(_LABEL.fullmatch, first))):  # noqa: PLR2004 — a list
+    if not first or _is_list(texts, depth, width):
         return False
     header = [text for (row, _), text in texts.items() if row < depth and NAME.search(text)]
     return any(map(NAME.search, first)) or len(header) >= width / 2
+
+
+def _is_list(texts: dict[tuple[int, int], str], depth: int, width: int) -> bool:
+    """Every other column, from the first, has the numbers of clauses."""
+    if width % 2:
+        return False
+    for column in range(0, width, 2):
+        labels = [text for (row, at), text in texts.items() if row >= depth and at == column]
+        clauses = [text for (row, at), text in texts.items() if row >= depth and at == column + 1]
+        if sum(map(_is_label, labels)) <= _LABELS * len(labels):
+            return False
+        if sum(NUMBER.fullmatch(text) is not None for text in clauses) > _LABELS * len(clauses):
+            return False
+    return True
+
+
+def _is_label(text: str) -> bool:
+    """The number of a clause, or of several that were drawn together."""
+    return _LABEL.fullmatch(text.split(" ", maxsplit=1)[0]) is not None
 
 
 def _are_pages(texts: dict[tuple[int, int], str], width: int, *, has_leaders: bool) -> bool:

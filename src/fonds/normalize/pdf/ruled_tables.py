@@ -25,6 +25,8 @@ _COLUMN_GAP: Final = 0.8
 _NUMBER_GAP: Final = 0.45
 _SEVERAL: Final = 0.5
 _SAME_LINE: Final = 0.5
+_TALL: Final = 6
+"""Lines of a cell that are rather rows of a table in it."""
 NUMBER: Final = re.compile(
     r"[-–—−+(\[<>≥≤~$€£¥₹%\s]*\d[\d.,'\s]*[%)\]*†‡a-z]{0,4}|[-–—−.…*]+|n/?a", re.IGNORECASE
 )
@@ -77,6 +79,8 @@ def ruled_table(grid: RuledGrid, runs: Iterable[TextRun]) -> PageTable | None:
     finer = _with_strips(grid, cells)
     if finer is not grid:
         grid, cells = finer, _filled(finer, inside)
+    if _divide_no_rows(cells):
+        return None
     cells = [part for cell in cells for part in _by_columns(cell, grid)]
     cells = _by_rows(cells)
     table_cells = without_blank_rows(_with_numbers(cells))
@@ -86,6 +90,14 @@ def ruled_table(grid: RuledGrid, runs: Iterable[TextRun]) -> PageTable | None:
     if not _has_labels(table):
         return None
     return PageTable(table, grid.box, inside)
+
+
+def _divide_no_rows(cells: Sequence[_Cell]) -> bool:
+    """Most lines are in tall cells that have columns of their own: the rules are a frame."""
+    lines = [line for cell in cells for line in cell.lines]
+    tall = [line for cell in cells if len(cell.lines) >= _TALL for line in cell.lines]
+    several = sum(len(list(_segments(line))) > 1 for line in tall)
+    return several > _SEVERAL * len(lines)
 
 
 def _has_labels(table: PdfTable) -> bool:
