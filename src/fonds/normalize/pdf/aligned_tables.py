@@ -71,12 +71,12 @@ class _Segment:
     def length(self) -> int:
         return sum(len(run.text) for run in self.runs)
 
-    @property
+    @cached_property
     def is_number(self) -> bool:
         return NUMBER.fullmatch(self.text) is not None
 
 
-@dataclass(slots=True)
+@dataclass
 class _TextLine:
     y: float
     size: float
@@ -93,14 +93,14 @@ class _TextLine:
     def x1(self) -> float:
         return max(segment.x1 for segment in self.segments)
 
-    @property
+    @cached_property
     def is_data(self) -> bool:
         """It has numbers behind its first part, other than years."""
         numbers = [segment for segment in self.segments[1:] if segment.is_number]
         return any(not _YEAR.fullmatch(number.text) for number in numbers)
 
 
-@dataclass(slots=True)
+@dataclass
 class _Part:
     """The segments of one line in one column, or over several."""
 
@@ -109,7 +109,7 @@ class _Part:
     line: int
     segments: list[_Segment] = field(default_factory=list)
 
-    @property
+    @cached_property
     def text(self) -> str:
         return text_of([run for segment in self.segments for run in segment.runs])
 

@@ -340,7 +340,11 @@ def _is_title(bold: Sequence[TextRun], following: TextRun) -> bool:
 
 def text_of(row: Sequence[TextRun]) -> str:
     """The text of one line's runs."""
-    return _line(row, 0).text
+    if len(row) == 1:
+        return " ".join(row[0].text.split())
+    inked = [run for run in row if run.text.strip()] or row
+    parts, _ = _line_parts(inked, max(run.size for run in inked))
+    return " ".join(part.text for part in parts)
 
 
 def _line(row: Sequence[TextRun], column: int) -> PdfLine:

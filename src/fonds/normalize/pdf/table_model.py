@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -84,17 +85,19 @@ class PdfTable:
 def without_blank_rows(cells: Iterable[TableCell]) -> tuple[TableCell, ...]:
     """The cells that have text, without the rows and columns in which none begins."""
     inked = [cell for cell in cells if cell.texts]
-    rows = {row: at for at, row in enumerate(sorted({cell.row for cell in inked}))}
-    columns = {column: at for at, column in enumerate(sorted({cell.column for cell in inked}))}
-    return tuple(
-        sorted(
-            TableCell(
-                rows[cell.row],
-                columns[cell.column],
-                cell.texts,
-                sum(cell.row <= row < cell.row + cell.rows for row in rows),
-                sum(cell.column <= column < cell.column + cell.columns for column in columns),
-            )
-            for cell in inked
-        )
+    rows = sorted({cell.row for cell in inked})
+    columns = sorted({cell.column for cell in inked})
+    return tuple(sorted(_moved(cell, rows, columns) for cell in inked))
+
+
+def _moved(cell: TableCell, rows: Sequence[int], columns: Sequence[int]) -> TableCell:
+    """The cell in a table that has only these rows and columns."""
+    row, column = bisect_left(rows, cell.row), bisect_left(columns, cell.column)
+    end, end_column = cell.row + cell.rows, cell.column + cell.columns
+    return TableCell(
+        row,
+        column,
+        cell.texts,
+        bisect_left(rows, end) - row,
+        bisect_left(columns, end_column) - column,
     )
