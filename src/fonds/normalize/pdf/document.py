@@ -92,7 +92,7 @@ class NativeText:
         self._page = page
         self._size = native.get_size()
         self.text = str(self._textpage.get_text_range())
-        self._astral = max(self.text, default="") > "\uffff"
+        self._astral = _astral_positions(self.text)
         self._same_counts = self._textpage.count_chars() == len(self.text)
         self._numbers = [ctypes.c_double() for _ in range(4)]
         self._references = [ctypes.byref(number) for number in self._numbers]
@@ -298,8 +298,7 @@ class NativeText:
         """The number pdfium gives a character: it counts some that represent nothing."""
         if self._same_counts:
             return at
-        if self._astral:
-            at += sum(ord(character) > _BASIC_PLANE for character in self.text[:at])
+        at += bisect_left(self._astral, at)
         return int(raw.FPDFText_GetCharIndexFromTextIndex(self._raw, at))
 
     def _object(self, index: int) -> Any:
@@ -377,6 +376,13 @@ class NativeText:
         if address not in self._bold:
             self._bold[address] = bool(font) and _bold_font(font)
         return self._bold[address]
+
+
+def _astral_positions(text: str) -> list[int]:
+    """The positions of characters that pdfium counts as two."""
+    if max(text, default="") <= chr(_BASIC_PLANE):
+        return []
+    return [at for at, character in enumerate(text) if ord(character) > _BASIC_PLANE]
 
 
 def _bold_font(font: Any) -> bool:
