@@ -13,6 +13,7 @@ from tests.support import servers
 from tests.support.libraries.documents import hold, hold_edition, labelled
 
 from fonds import ids
+from fonds.chunk.chunker import CHUNKER_NAME, CHUNKER_VERSION
 from fonds.library import Library, open_library
 from fonds.results import Resolution
 from fonds.seams import Seams
@@ -242,7 +243,7 @@ def test_passage_is_named_by_its_number_and_by_its_uuid(library: Library) -> Non
     hold(library, "held:1", SECTION)
     answer = ask(library, "held:1#0")
     assert (led_to(answer), answer.passage, answer.start) == ("held:1", 0, 0)
-    chunk = ids.chunk_id(ids.document_uid("held:1"), "headings", "1.0.0", 0)
+    chunk = ids.chunk_id(ids.document_uid("held:1"), CHUNKER_NAME, CHUNKER_VERSION, 0)
     assert ask(library, str(chunk)).passage == 0
     assert ask(library, "held:1#7").remark == "it has no passage 7"
     assert ask(library, str(uuid4())).problem == "not_understood"

@@ -36,7 +36,9 @@ from fonds.settings import FILE_NAME
 from fonds.stores.blobs import open_blobs, open_existing_blobs
 from fonds.stores.database import sqlite_file
 
-bundle_app = typer.Typer(help="Public content in files under one hash.", no_args_is_help=True)
+bundle_app = typer.Typer(
+    help="Public content in files under one hash: create, load, compare.", no_args_is_help=True
+)
 
 SignedBy = Annotated[
     str | None,
@@ -207,7 +209,7 @@ def pull(
     key: SignedBy = None,
     as_json: AsJson = False,
 ) -> None:
-    """Load the bundle at an address, and later only what has changed there.
+    """Load the bundle at an address, and later what changes there.
 
     The key that signs the bundle is remembered: another one, or none, is refused until `--key`
     names it.

@@ -14,7 +14,7 @@ from fonds.schema import require_library
 from fonds.seams import SystemClock
 
 key_app = typer.Typer(
-    help="Keys that sign bundles, and those of others that are trusted.", no_args_is_help=True
+    help="Keys that sign bundles, and those that are trusted.", no_args_is_help=True
 )
 
 

@@ -207,6 +207,8 @@ def _reading(text: NormalizedBody) -> dict[str, Any]:
     sure = report.mean_confidence
     return {
         **asdict(report),
+        "ocr_pages": [asdict(page) for page in report.ocr_pages],
+        "pictures_not_read": list(report.pictures_not_read),
         "mean_confidence": None if sure is None else round(sure, 3),
         "warnings": list(text.warnings),
     }

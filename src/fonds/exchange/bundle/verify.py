@@ -138,7 +138,6 @@ def read_verified(
     report.raw = raw.sha256 if raw else None
     report.records = {each.name: package.records(each) for each in RESOURCES}
     _check_statement(package, raw, statement, report)
-    _check_names(blobs, package, raw, report)
 
     def rows(resource: Resource, parts: Sequence[BundleFile]) -> Iterator[Record]:
         table = _BundleTable(blobs, resource, report)
@@ -167,6 +166,9 @@ def require_valid(
     """
     verified = read_verified(blobs, address, with_containers=with_containers, watch=watch)
     report, package, statement = verified.report, verified.package, verified.statement
+    if package is not None:
+        # A `create` that was interrupted leaves some behind, of which `verify` says nothing.
+        _check_names(blobs, package, verified.raw, report)
     if report.problems:
         first = report.problems[0]
         more = f", and {report.count - 1:,} more problems" if report.count > 1 else ""
