@@ -125,6 +125,8 @@ def aligned_tables(
     level = [rule for rule in rules if rule.x1 - rule.x0 > 4 * (rule.y1 - rule.y0)]
     tables = []
     for column in columns_of(upright):
+        if not _has_gaps(column):
+            continue
         lines = [_line(row) for row in rows(column)]
         regions = _regions(lines, ruled)
         tables += [table for region in regions if (table := _table(region, level))]
