@@ -251,10 +251,11 @@ class BatchPacks:
         """Write packs again that are named by rows and are not in the blob store.
 
         Raises if they would not be the same: rows name the place of each section in its pack.
+        A section that was loaded from a bundle without its bytes is in none.
         """
         packs: dict[str, list[PlannedNode]] = {}
         for node in batch.leaves:
-            if node.id in references:
+            if references.get(node.id):
                 packs.setdefault(references[node.id].partition("#")[0], []).append(node)
         for key, sections in packs.items():
             if await in_thread(self._blobs.head, key) is None:
