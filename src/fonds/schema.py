@@ -25,7 +25,7 @@ from fonds.uploads import states as uploads
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD: Final = "0030"
+HEAD: Final = "0031"
 """The revision that declared tables have."""
 MIGRATIONS: Final = files("fonds.stores") / "migrations"
 BETWEEN: Final = ";\n\n"

@@ -44,7 +44,7 @@ _CHOSEN: Final = {
     "kind": "pdf",
     "scope": "user",
     "stage": "load",
-    "state": "waiting",
+    "state": "failed",
     "source": "held",
     "record_id": "crs:R48481",
     "website_id": "tokyo",
