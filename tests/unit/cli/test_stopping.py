@@ -12,7 +12,8 @@ from typing import Final
 import pytest
 
 PROGRAM: Final = """
-import asyncio, contextlib, threading, time
+import asyncio, contextlib, signal, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 from fonds.cli import process
 from fonds.errors import DatabaseUnavailableError
 from fonds.stores.outages import STOP
