@@ -1,4 +1,4 @@
-"""Ctrl-C while a command imports what it needs, and has not begun."""
+"""Ctrl-C while a command imports what it needs, before its work starts."""
 
 from __future__ import annotations
 
